@@ -83,6 +83,10 @@ type Chunk struct {
 	Tokens []int
 	// Progress is set while the server loads the model or reads the prompt.
 	Progress *Progress
+	// Usage is what the server has told so far, where it tells before the end
+	// (llama-server with timings_per_token, vLLM with continuous_usage_stats):
+	// a generation that the caller halts has no Final.
+	Usage *Usage
 	// Final is set on the last chunk.
 	Final *Final
 }
