@@ -1,0 +1,149 @@
+package runner
+
+import (
+	"strings"
+
+	"stopgap/models"
+	"stopgap/template"
+)
+
+// A Segment is a piece of the prompt and who wrote it.
+type Segment struct {
+	Source template.Source `json:"source"`
+	// Text is what the server reads.
+	Text string `json:"text"`
+	// Original is the text as it was before reserved strings in it were
+	// escaped; empty where it equals Text.
+	Original string `json:"original,omitempty"`
+	// Tokens are the ids that the server itself streamed for Text, nil where
+	// it did not say.
+	Tokens []int `json:"tokens,omitempty"`
+}
+
+// A Ledger is the prompt as a list of segments. It only grows, so that every
+// prompt begins with the last one and exactly what was generated after it.
+type Ledger struct {
+	segments []Segment
+	tokens   int // as counted, see Runner.CountTokens
+	bytes    int
+}
+
+// Segments returns the segments in order. The caller must not change them.
+func (l *Ledger) Segments() []Segment { return l.segments[:len(l.segments):len(l.segments)] }
+
+// Text returns the whole prompt.
+func (l *Ledger) Text() string {
+	var b strings.Builder
+	b.Grow(l.bytes)
+	for _, s := range l.segments {
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// Tokens returns how long the prompt is, by the counter of the run.
+func (l *Ledger) Tokens() int { return l.tokens }
+
+// prompt returns the segments as a model takes them.
+func (l *Ledger) prompt() []models.Segment {
+	out := make([]models.Segment, len(l.segments))
+	for i, s := range l.segments {
+		out[i] = models.Segment{Text: s.Text, Tokens: s.Tokens}
+	}
+	return out
+}
+
+// add appends segments, and only this function does.
+func (l *Ledger) add(count func(string) int, segments ...Segment) {
+	for _, s := range segments {
+		if s.Text == "" {
+			continue
+		}
+		if s.Tokens != nil {
+			l.tokens += len(s.Tokens)
+		} else {
+			l.tokens += count(s.Text)
+		}
+		l.bytes += len(s.Text)
+		l.segments = append(l.segments, s)
+	}
+}
+
+// secure turns rendered parts into segments in which untrusted text cannot be
+// read as structure: reserved strings in it are escaped, and where its first
+// or last bytes would form one with the trusted text beside it, a mark parts
+// them.
+func (l *Ledger) secure(parts []template.Part, reserved template.Reserved) []Segment {
+	out := make([]Segment, 0, len(parts))
+	for i, p := range parts {
+		s := Segment{Source: p.Source, Text: p.Text}
+		if p.Source.Untrusted() {
+			before, after := l.tail(out), ""
+			if i+1 < len(parts) {
+				after = parts[i+1].Text
+			}
+			s.Text = template.EscapeBetween(before, p.Text, after, reserved)
+			if s.Text != p.Text {
+				s.Original = p.Text
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// tail returns the last bytes before the next segment, enough for any seam.
+func (l *Ledger) tail(pending []Segment) string {
+	const enough = 256
+	tail := ""
+	for i := len(pending) - 1; i >= 0 && len(tail) < enough; i-- {
+		tail = pending[i].Text + tail
+	}
+	for i := len(l.segments) - 1; i >= 0 && len(tail) < enough; i-- {
+		tail = l.segments[i].Text + tail
+	}
+	return tail[max(0, len(tail)-enough):]
+}
+
+// A draft collects the chunks of one generation.
+type draft struct {
+	text   strings.Builder
+	chunks []models.Chunk
+}
+
+func (d *draft) add(c models.Chunk) {
+	if c.Text == "" && len(c.Tokens) == 0 {
+		return
+	}
+	d.text.WriteString(c.Text)
+	d.chunks = append(d.chunks, models.Chunk{Text: c.Text, Tokens: c.Tokens})
+}
+
+// segments returns the first keep bytes of the generation. Ids are kept as far
+// as they spell whole chunks of it; what a halt cut inside a chunk, and what
+// came without ids, is text.
+func (d *draft) segments(keep int) []Segment {
+	var out []Segment
+	push := func(text string, tokens []int) {
+		if n := len(out); n > 0 && (out[n-1].Tokens == nil) == (tokens == nil) {
+			out[n-1].Text += text
+			out[n-1].Tokens = append(out[n-1].Tokens, tokens...)
+			return
+		}
+		out = append(out, Segment{Source: template.FromModel, Text: text, Tokens: append([]int(nil), tokens...)})
+	}
+	for _, c := range d.chunks {
+		if keep <= 0 {
+			break
+		}
+		if len(c.Text) > keep {
+			push(c.Text[:keep], nil)
+			break
+		}
+		if c.Text != "" { // a hidden control token is not kept: the template writes its own
+			push(c.Text, c.Tokens)
+		}
+		keep -= len(c.Text)
+	}
+	return out
+}

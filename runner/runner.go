@@ -1,0 +1,178 @@
+// Package runner alternates generation and tools until there is an answer.
+//
+// It owns the loop, the ledger (the prompt, which only grows), the budgets and
+// the events. It never prints, never renders text of its own (all words come
+// from the format) and never parses anything but what the model generated in
+// the turn at hand.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"stopgap/models"
+	"stopgap/stopping"
+	"stopgap/template"
+	"stopgap/tools"
+)
+
+// A Runner answers questions. Its fields are not changed by a run; one Runner
+// may serve several runs at once.
+type Runner struct {
+	Model  models.Model
+	Format *template.Format
+	Tools  *tools.Set // nil for none
+	Limits Limits
+
+	// Sampling overrides the format's defaults, field by field.
+	Sampling models.Sampling
+
+	// Criteria are further stop criteria, beside the format's.
+	Criteria []stopping.Criterion
+
+	// Reserved are strings of the model, beside the format's, that untrusted
+	// text must not contain: its special tokens.
+	Reserved []string
+
+	// Context is how many tokens the model's context takes; zero means unknown.
+	Context int
+
+	// CountTokens counts the tokens of a text. Default: EstimateTokens.
+	CountTokens func(string) int
+
+	// Name is the model's name in events.
+	Name string
+
+	// Session names the conversation to servers with fixed slots.
+	Session string
+}
+
+// A Task is one question.
+type Task struct {
+	Question string
+	System   string            // replaces the format's system text
+	Date     string            // YYYY-MM-DD, as the prompt tells it
+	Values   map[string]string // settings for the format's blocks
+	// Ledger, where it is not empty, is a conversation that the question
+	// continues (Outcome.Ledger of the run before).
+	Ledger *Ledger
+}
+
+var (
+	// ErrNoModel and ErrNoFormat say that a Runner is not complete.
+	ErrNoModel  = errors.New("runner: no model")
+	ErrNoFormat = errors.New("runner: no format")
+	// ErrNoQuestion says that a Task asks nothing.
+	ErrNoQuestion = errors.New("runner: the question is empty")
+)
+
+// errLeft ends a run whose consumer has left the range. It is never seen outside.
+var errLeft = errors.New("runner: the consumer left")
+
+// Run works on a task and yields what happens. Whatever goes wrong after
+// Started, the last event is Ended; where an error ended the run it follows,
+// alone, as the last pair. Leaving the range ends the generation at the server
+// and the tools that run; nothing happens after that.
+func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		s, err := r.begin(ctx, task, yield)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.cancel()
+
+		err = s.open(task)
+		for err == nil && s.termination == "" {
+			var turn template.Turn
+			if turn, err = s.generate(); err != nil {
+				break
+			}
+			switch {
+			case s.forced != "":
+				err = s.conclude(turn)
+			case turn.Answered:
+				err = s.answer(turn)
+			case wantsTools(turn):
+				err = s.call(turn)
+			default:
+				err = s.correct(turn)
+			}
+		}
+		s.end(err)
+	}
+}
+
+// begin checks what the runner was given and makes the state of one run.
+func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) bool) (*state, error) {
+	switch {
+	case r.Model == nil:
+		return nil, ErrNoModel
+	case r.Format == nil:
+		return nil, ErrNoFormat
+	case task.Question == "":
+		return nil, ErrNoQuestion
+	}
+	criteria, means := r.criteria()
+	set, err := stopping.Compile(criteria...)
+	if err != nil {
+		return nil, fmt.Errorf("format %s: %w", r.Format.Name, err)
+	}
+	s := newState(ctx, r, yield)
+	s.set, s.means = set, means
+	if task.Ledger != nil {
+		s.ledger = task.Ledger
+	}
+	if r.Tools != nil {
+		s.tools = r.Tools.Session()
+	}
+	return s, nil
+}
+
+// criteria are the format's stops and the caller's own, and what each means.
+func (r *Runner) criteria() ([]stopping.Criterion, map[string]template.Meaning) {
+	var out []stopping.Criterion
+	means := map[string]template.Meaning{}
+	for _, stop := range r.Format.Stops {
+		if stop.SingleCall && !r.Format.SingleCall {
+			continue
+		}
+		c := stopping.Criterion{
+			Name: stop.Name, Literal: stop.Literal, Regex: stop.Regex,
+			Strip: stop.Strip, StripGroup: stop.StripGroup,
+			Captures: stopping.Nearest,
+		}
+		if think := r.Format.Think; stop.OutsideThink && think.Open != "" {
+			c.Scope = stopping.Scope{Open: think.Open, Close: think.Close, Outside: true, StartsInside: think.Opened}
+		}
+		out, means[stop.Name] = append(out, c), stop.Means
+	}
+	for _, c := range r.Criteria {
+		switch c.Action {
+		case stopping.Call:
+			means[c.Name] = template.MeansCall
+		case stopping.Finish:
+			means[c.Name] = template.MeansAnswer
+		default:
+			means[c.Name] = template.MeansEnd
+		}
+		out = append(out, c)
+	}
+	return out, means
+}
+
+// wantsTools reports whether a turn has calls, or problems that stand where a
+// call was meant to be.
+func wantsTools(t template.Turn) bool {
+	if len(t.Calls) > 0 {
+		return true
+	}
+	for _, p := range t.Problems {
+		if p.Kind.InCall() {
+			return true
+		}
+	}
+	return false
+}

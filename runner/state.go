@@ -1,0 +1,297 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stopgap/models"
+	"stopgap/stopping"
+	"stopgap/template"
+	"stopgap/tools"
+)
+
+// A state is one run under way. Its methods are the steps of the loop.
+type state struct {
+	*Runner
+	ctx    context.Context // of the run: the caller's, with the time limit
+	outer  context.Context // the caller's
+	cancel context.CancelFunc
+	yield  func(Event, error) bool
+	left   bool // the consumer has left the range
+	start  time.Time
+
+	set    *stopping.Set
+	means  map[string]template.Meaning
+	tools  *tools.Session
+	ledger *Ledger
+	guard  guard
+
+	turn        int
+	truncated   bool        // the last generation reached a length limit
+	broken      bool        // the model's stream ended in an error
+	forced      Termination // the budget that asked for a last answer
+	termination Termination
+	outcome     Outcome
+}
+
+func newState(ctx context.Context, r *Runner, yield func(Event, error) bool) *state {
+	s := &state{Runner: r, outer: ctx, yield: yield, start: time.Now(), ledger: &Ledger{}}
+	if r.Limits.Time > 0 {
+		s.ctx, s.cancel = context.WithTimeout(ctx, r.Limits.Time)
+	} else {
+		s.ctx, s.cancel = context.WithCancel(ctx)
+	}
+	s.outcome.Usage = models.Usage{
+		Prompt: models.Known(0), Evaluated: models.Known(0), Reused: models.Known(0), Generated: models.Known(0),
+	}
+	return s
+}
+
+// emit yields an event. It returns errLeft when the consumer has left.
+func (s *state) emit(ev Event) error {
+	if s.left {
+		return errLeft
+	}
+	if !s.yield(ev, nil) {
+		s.left = true
+		s.cancel()
+		return errLeft
+	}
+	return nil
+}
+
+// open writes the start of the prompt, or the next question of a conversation.
+func (s *state) open(task Task) error {
+	var parts []template.Part
+	var err error
+	if len(s.ledger.segments) > 0 {
+		parts, err = s.Format.Continue(template.Continuation{Question: task.Question})
+	} else {
+		parts, err = s.Format.Open(template.Opening{
+			System: task.System, Question: task.Question, Tools: s.offered(),
+			Date: task.Date, MaxCalls: s.maxCalls(), Values: task.Values,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	from := len(s.ledger.segments)
+	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
+	names := []string{}
+	for _, t := range s.offered() {
+		names = append(names, t.Name)
+	}
+	return s.emit(Started{
+		Question: task.Question, Format: s.Format.Name, Model: s.Name, Tools: names,
+		Prompt: s.ledger.Segments()[from:],
+	})
+}
+
+// offered are the tools as the prompt describes them.
+func (s *state) offered() []template.Tool {
+	if s.Tools == nil {
+		return nil
+	}
+	var out []template.Tool
+	for _, spec := range s.Tools.Specs() {
+		out = append(out, template.Tool{Name: spec.Name, Description: spec.Description, Parameters: spec.Parameters})
+	}
+	return out
+}
+
+// answer ends the run with the answer of a turn.
+func (s *state) answer(turn template.Turn) error {
+	s.termination = TermAnswered
+	if s.forced != "" {
+		s.termination = TermAnsweredForced
+	}
+	s.outcome.Answer = turn.Answer
+	return s.emit(Answered{Turn: s.turn, Answer: turn.Answer, Forced: s.forced != "", Truncated: s.truncated})
+}
+
+// conclude ends the run after its forced generation, with or without an answer.
+func (s *state) conclude(turn template.Turn) error {
+	if turn.Answered {
+		return s.answer(turn)
+	}
+	s.termination = s.forced
+	return nil
+}
+
+// call runs the calls of a turn, in parallel, and appends what they gave. A
+// problem that stands in the place of a call is answered like a call, in the
+// format's words.
+func (s *state) call(turn template.Turn) error {
+	items := inOrder(turn)
+	var calls []tools.Call
+	for i, it := range items {
+		if it.call == nil {
+			continue
+		}
+		calls = append(calls, tools.Call{Name: it.call.Name, Arguments: s.unescape(it.call.Arguments)})
+		if err := s.emit(Called{Turn: s.turn, Index: i, Name: it.call.Name, Arguments: calls[len(calls)-1].Arguments}); err != nil {
+			return err
+		}
+	}
+	given, err := s.run(calls)
+	if err != nil {
+		return err
+	}
+	s.outcome.Calls += len(calls)
+
+	var results []template.Result
+	print := []string{}
+	for i, it := range items {
+		res, err := s.result(it, &given)
+		if err != nil {
+			return err
+		}
+		if err := s.emit(Returned{
+			Turn: s.turn, Index: i, Name: res.Name, Status: res.Status, Content: res.Content,
+			Cut: res.Cut, Duration: res.Duration,
+		}); err != nil {
+			return err
+		}
+		results = append(results, template.Result{Name: res.Name, Content: res.Content, Error: res.Status != tools.OK})
+		print = append(print, it.source, res.Content)
+	}
+	return s.proceed(template.Continuation{Results: results}, print)
+}
+
+// run runs the calls. When the run is ended meanwhile the results do not count.
+func (s *state) run(calls []tools.Call) ([]tools.Result, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	if s.tools == nil { // the model calls although it was offered nothing
+		out := make([]tools.Result, len(calls))
+		for i, c := range calls {
+			words, err := s.Format.Problem(template.Problem{Kind: template.NoTools, Message: c.Name}, nil)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = tools.Result{Name: c.Name, Content: words, Status: tools.UnknownTool}
+		}
+		return out, nil
+	}
+	given := s.tools.Run(s.ctx, calls)
+	return given, s.ctx.Err()
+}
+
+// result is the answer to one item of a turn: the next of the tools' results,
+// or the words for a problem.
+func (s *state) result(it item, given *[]tools.Result) (tools.Result, error) {
+	if it.call != nil {
+		res := (*given)[0]
+		*given = (*given)[1:]
+		return res, nil
+	}
+	s.outcome.Problems++
+	words, err := s.Format.Problem(*it.problem, s.names())
+	return tools.Result{Content: words, Status: tools.BadArguments}, err
+}
+
+// correct answers a turn that has neither a call nor an answer.
+func (s *state) correct(turn template.Turn) error {
+	kind := template.NoCallNoAnswer
+	if len(turn.Problems) > 0 {
+		kind = turn.Problems[0].Kind
+	}
+	s.outcome.Problems++
+	if s.truncated { // the length limit cut a thought or a call: no more room for either
+		return s.force(template.Continuation{Open: true}, TermTokenLimit)
+	}
+	if s.outcome.Problems > s.problems() {
+		s.termination = TermNoAnswer
+		if kind != template.NoCallNoAnswer {
+			s.termination = TermFormatError
+		}
+		return nil
+	}
+	note, err := s.Format.Nudge(string(kind))
+	if err != nil {
+		return err
+	}
+	if err := s.emit(Nudged{Turn: s.turn, Reason: string(kind), Note: note}); err != nil {
+		return err
+	}
+	return s.proceed(template.Continuation{Note: note}, nil)
+}
+
+// proceed appends what stands between two generations. When a budget is
+// reached it asks for a last answer.
+func (s *state) proceed(c template.Continuation, fingerprint []string) error {
+	if reason := s.exhausted(); reason != "" {
+		return s.force(c, reason)
+	}
+	if len(fingerprint) > 0 && s.guard.add(fingerprint...) {
+		if s.guard.nudged {
+			return s.force(c, TermLoop)
+		}
+		s.guard.nudged = true
+		note, err := s.Format.Nudge(guardNudge)
+		if err != nil {
+			return err
+		}
+		c.Note = note
+		if err := s.emit(Nudged{Turn: s.turn, Reason: guardNudge, Note: note}); err != nil {
+			return err
+		}
+	}
+	return s.resume(c)
+}
+
+// force asks for a last answer without tools. The note comes after the results
+// and never in place of them.
+func (s *state) force(c template.Continuation, reason Termination) error {
+	note, err := s.Format.Force(string(reason))
+	if err != nil {
+		return err
+	}
+	c.Note, s.forced = note, reason
+	if err := s.emit(Nudged{Turn: s.turn, Reason: string(reason), Note: note, Forced: true}); err != nil {
+		return err
+	}
+	return s.resume(c)
+}
+
+// resume appends a continuation to the ledger.
+func (s *state) resume(c template.Continuation) error {
+	parts, err := s.Format.Continue(c)
+	if err != nil {
+		return err
+	}
+	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
+	return nil
+}
+
+// end closes the run: what is still missing of the outcome, the last event,
+// and the error that ended it.
+func (s *state) end(err error) {
+	if s.left {
+		return
+	}
+	var overflow *models.OverflowError
+	switch {
+	case err == nil:
+	case s.outer.Err() != nil:
+		s.termination, err = TermCancelled, s.outer.Err()
+	case s.ctx.Err() != nil: // our own time limit: an ending, not an error
+		s.termination, err = TermDeadline, nil
+	case errors.As(err, &overflow) && s.turn > 1:
+		s.termination = TermTokenLimit
+	case s.broken:
+		s.termination = TermServerError
+	default: // a format that cannot be rendered, a criterion over its budget
+		s.termination = TermFormatError
+	}
+	s.outcome.Termination, s.outcome.Turns = s.termination, s.turn
+	s.outcome.Duration, s.outcome.Ledger = time.Since(s.start), s.ledger
+	if err != nil {
+		s.outcome.Error = err.Error()
+	}
+	if s.emit(Ended{s.outcome}) == nil && err != nil {
+		s.yield(nil, err)
+	}
+}
