@@ -1,0 +1,199 @@
+package automaton
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/ollama/ollama/fs/ggml"
+	"github.com/x448/float16"
+)
+
+// Options are the sizes of a model file. The zero value is good for tests.
+type Options struct {
+	// Name is general.name, "automaton" when empty.
+	Name string
+	// Context is the context length that the file claims, 32768 when zero.
+	Context int
+	// FeedForward is the width of the feed-forward layer, whose weights are
+	// all zero, 32 when zero. A wide one takes time: it gives a model whose
+	// tokens come at the pace of a real one.
+	FeedForward int
+}
+
+const (
+	headWidth = 32 // also makes every row a multiple of ggml's alignment
+	// logit is the value of the token that follows; all others have 0. It
+	// leaves no doubt at any temperature and under any usual penalty.
+	logit = 100
+)
+
+// WriteFile writes the automaton as a GGUF file of architecture qwen2.
+func (a *Automaton) WriteFile(path string, o Options) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	width := (len(a.tokens) + headWidth - 1) / headWidth * headWidth
+	o = o.withDefaults()
+	if err := ggml.WriteGGUF(f, a.metadata(width, o), a.tensors(width, o.FeedForward)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = "automaton"
+	}
+	if o.Context == 0 {
+		o.Context = 32768
+	}
+	if o.FeedForward == 0 {
+		o.FeedForward = headWidth
+	}
+	return o
+}
+
+func (a *Automaton) metadata(width int, o Options) ggml.KV {
+	texts := make([]string, len(a.tokens))
+	types := make([]int32, len(a.tokens))
+	ids := make(map[string]int, len(a.tokens))
+	for id, t := range a.tokens {
+		texts[id], types[id], ids[t.text] = t.text, int32(t.typ), id
+		if t.typ == typeNormal {
+			texts[id] = spell(t.text)
+		}
+	}
+	return ggml.KV{
+		"general.architecture":                   "qwen2",
+		"general.name":                           o.Name,
+		"general.file_type":                      uint32(1), // mostly F16
+		"qwen2.block_count":                      uint32(1),
+		"qwen2.context_length":                   uint32(o.Context),
+		"qwen2.embedding_length":                 uint32(width),
+		"qwen2.feed_forward_length":              uint32(o.FeedForward),
+		"qwen2.attention.head_count":             uint32(width / headWidth),
+		"qwen2.attention.head_count_kv":          uint32(1),
+		"qwen2.attention.layer_norm_rms_epsilon": float32(1e-6),
+		"qwen2.rope.freq_base":                   float32(1e6),
+		"qwen2.rope.dimension_count":             uint32(headWidth),
+		"tokenizer.ggml.model":                   "gpt2",
+		"tokenizer.ggml.pre":                     "qwen2",
+		"tokenizer.ggml.tokens":                  texts,
+		"tokenizer.ggml.token_type":              types,
+		"tokenizer.ggml.merges":                  []string{spell(mergeLeft) + " " + spell(mergeRight)},
+		"tokenizer.ggml.bos_token_id":            uint32(ids[endOfText]),
+		"tokenizer.ggml.eos_token_id":            uint32(a.end),
+		"tokenizer.ggml.padding_token_id":        uint32(ids[endOfText]),
+		"tokenizer.ggml.add_bos_token":           false,
+	}
+}
+
+// tensors are the weights. A token's embedding is one 1 at its own place. The
+// block adds zero to it, and the norm makes it the square root of width, so
+// that the entry of the output matrix is logit divided by that.
+func (a *Automaton) tensors(width, feedForward int) []*ggml.Tensor {
+	tokens := len(a.tokens)
+	peak := float32(logit / math.Sqrt(float64(width)))
+	embedding := newMatrix(width, tokens)
+	output := newMatrix(width, tokens)
+	for t, u := range a.next {
+		embedding.set(t, t, 1)
+		output.set(t, u, peak)
+	}
+	return []*ggml.Tensor{
+		embedding.tensor("token_embd.weight"),
+		output.tensor("output.weight"),
+		ones(width).tensor("output_norm.weight"),
+		ones(width).tensor("blk.0.attn_norm.weight"),
+		ones(width).tensor("blk.0.ffn_norm.weight"),
+		zeros("blk.0.attn_q.weight", width, width),
+		zeros("blk.0.attn_k.weight", width, headWidth),
+		zeros("blk.0.attn_v.weight", width, headWidth),
+		zeros("blk.0.attn_output.weight", width, width),
+		zeros("blk.0.ffn_gate.weight", width, feedForward),
+		zeros("blk.0.ffn_up.weight", width, feedForward),
+		zeros("blk.0.ffn_down.weight", feedForward, width),
+	}
+}
+
+// GGUF's numbers for the types of tensors.
+const (
+	kindF32 = 0
+	kindF16 = 1
+)
+
+// A matrix of 16-bit floats, row by row, columns wide.
+type matrix struct {
+	columns, rows int
+	data          []byte
+}
+
+func newMatrix(columns, rows int) *matrix {
+	return &matrix{columns, rows, make([]byte, 2*columns*rows)}
+}
+
+func (m *matrix) set(column, row int, v float32) {
+	binary.LittleEndian.PutUint16(m.data[2*(row*m.columns+column):], float16.Fromfloat32(v).Bits())
+}
+
+func (m *matrix) tensor(name string) *ggml.Tensor {
+	return &ggml.Tensor{Name: name, Kind: kindF16, Shape: []uint64{uint64(m.columns), uint64(m.rows)}, WriterTo: m}
+}
+
+// WriteTo implements io.WriterTo.
+func (m *matrix) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(m.data)
+	return int64(n), err
+}
+
+// ones is a vector of 32-bit ones of this length.
+type ones int
+
+func (v ones) tensor(name string) *ggml.Tensor {
+	return &ggml.Tensor{Name: name, Kind: kindF32, Shape: []uint64{uint64(v)}, WriterTo: v}
+}
+
+// WriteTo implements io.WriterTo.
+func (v ones) WriteTo(w io.Writer) (int64, error) {
+	data := make([]byte, 0, 4*int(v))
+	for range int(v) {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(1))
+	}
+	n, err := w.Write(data)
+	return int64(n), err
+}
+
+// zeros is a matrix of 16-bit zeros.
+func zeros(name string, columns, rows int) *ggml.Tensor {
+	return &ggml.Tensor{
+		Name: name, Kind: kindF16, Shape: []uint64{uint64(columns), uint64(rows)},
+		WriterTo: zeroBytes(2 * columns * rows),
+	}
+}
+
+// zeroBytes is that many zero bytes.
+type zeroBytes int
+
+// WriteTo implements io.WriterTo.
+func (z zeroBytes) WriteTo(w io.Writer) (int64, error) {
+	block := make([]byte, 64<<10)
+	var done int64
+	for left := int(z); left > 0; {
+		n, err := w.Write(block[:min(left, len(block))])
+		done += int64(n)
+		if err != nil {
+			return done, err
+		}
+		left -= n
+	}
+	return done, nil
+}
