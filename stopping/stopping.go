@@ -12,7 +12,8 @@ import "time"
 // the match. Exactly one of Literal, Regex, Repetition, JSON, Sentences, Tokens
 // and Bytes is set.
 type Criterion struct {
-	// Name identifies the criterion in decisions; it must be unique in a Set.
+	// Name identifies the criterion in decisions; it must be unique in a Set
+	// and not empty.
 	Name string
 
 	// Literal fires when the text ends with this string.
@@ -20,30 +21,38 @@ type Criterion struct {
 
 	// Regex fires when the text ends with a match. The syntax is regexp2's
 	// (.NET and Python-like); "." matches a newline unless (?-s) turns it off,
-	// "^" and "$" are the ends of the text unless (?m).
+	// "^" and "$" are the ends of the text unless (?m). The text ends at the
+	// byte under test: a lookahead sees nothing past it, and "\b" is true there
+	// after any word character.
 	Regex string
 
 	// Repetition fires when the text ends in a pattern repeated back to back.
 	Repetition *Repetition
 
-	// JSON fires at the end of the first balanced JSON object or array.
+	// JSON fires at the end of the first balanced JSON object or array. Only
+	// the nesting of brackets outside of strings is looked at.
 	JSON bool
 
 	// Sentences, Tokens and Bytes fire when that many have been generated.
-	// A sentence ends at ".", "!" or "?" before white space, or at "。", "！", "？".
+	// A sentence ends at ".", "!" or "?" before white space, or at "。", "！", "？";
+	// several of them in a row end one sentence. The white space is the last
+	// character of the match. A token counts when all its bytes have arrived.
+	// With a Scope only what is generated inside the scope counts.
 	Sentences, Tokens, Bytes int
 
 	// Strip removes the match from the output; otherwise it is kept.
-	// StripGroup removes only from the start of this named group on.
+	// StripGroup removes only from the start of this named group on, and
+	// nothing when the group took no part in the match.
 	Strip      bool
 	StripGroup string
 
 	// Action is what the stop means to the caller; the package only acts on
-	// Notify, which reports the match and lets the text go on.
+	// Notify, which reports the match and lets the text go on; it reports again
+	// at the next match that does not overlap. Counts are reported once.
 	Action Action
 
 	// MinTokens and MinBytes are how many must have been generated before the
-	// criterion may fire.
+	// criterion may fire. The token that holds the last byte of the match counts.
 	MinTokens, MinBytes int
 
 	// Scope limits where a match may start. The zero value is anywhere.
@@ -53,7 +62,8 @@ type Criterion struct {
 	Captures Captures
 
 	// Budget is the time one check of a backtracking pattern may take.
-	// Zero means one second.
+	// Zero means one second. The clock ticks every 100 ms, so that much more
+	// can pass before a [BudgetError] is returned.
 	Budget time.Duration
 }
 
@@ -63,7 +73,9 @@ type Repetition struct {
 	Count    int // at least 2
 }
 
-// A Scope is the part of the text where a match may start.
+// A Scope is the part of the text where a match may start. A region begins
+// after its opening tag and ends after its closing tag, so the closing tag
+// itself starts inside. Regions do not nest.
 type Scope struct {
 	// Open and Close are the tags of the region, for example <think> and </think>.
 	Open, Close string
@@ -108,7 +120,7 @@ const (
 // the text that was received in this segment.
 type Decision struct {
 	Reason     Reason
-	Criterion  *Criterion // nil when Reason is Closed
+	Criterion  *Criterion // the Set's copy, not to be changed; nil when Reason is Closed
 	MatchStart int
 	MatchEnd   int
 	KeepEnd    int               // text[:KeepEnd] is the output

@@ -1,0 +1,149 @@
+package stopping
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/dlclark/regexp2/v2/syntax"
+)
+
+// stackSlots limits the backtracking stack of one match to 16 MiB. The
+// library's own limit of 100 000 slots is reached by loops over groups in
+// texts of some ten thousand characters.
+const stackSlots = 1 << 21
+
+// A pattern is a compiled regex. It is immutable and shared by all matchers.
+type pattern struct {
+	name    string
+	budget  time.Duration
+	groups  []string // names given by the user
+	nearest bool
+	strip   string // StripGroup
+
+	forward *regexp2.Regexp // the pattern, ending at the end of the text
+	reverse *regexp2.Regexp // the same from the end backwards; nil when it would mean something else
+
+	prefix, suffix []runeSet
+	longest        int
+}
+
+// newPattern compiles a regex. Errors are of type *CompileError, without name.
+func newPattern(c *Criterion) (*pattern, *syntax.RegexNode, *CompileError) {
+	if at := invalidUTF8(c.Regex); at >= 0 {
+		return nil, nil, regexError(c, at, "not valid UTF-8", `write the character as \x{…} or \uXXXX`)
+	}
+	plain, err := regexp2.Compile(c.Regex, regexp2.Singleline)
+	if err != nil {
+		return nil, nil, parseError(c, err)
+	}
+	tree, err := syntax.Parse(c.Regex, syntax.ParseOptions{RegexOptions: syntax.Singleline | syntax.RightToLeft})
+	if err != nil {
+		return nil, nil, parseError(c, err)
+	}
+	if contains(tree.Root, syntax.NtStart) {
+		return nil, nil, regexError(c, strings.Index(c.Regex, `\G`), `\G has no meaning in a stream`, `use \A for the start of the text`)
+	}
+	plain.MatchTimeout = c.Budget
+	if empty, err := plain.MatchString(""); err != nil || empty {
+		return nil, nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
+			"make at least one character mandatory, for example + in place of *")
+	}
+	p := &pattern{
+		name: c.Name, budget: c.Budget, nearest: c.Captures == Nearest, strip: c.StripGroup,
+		prefix: gate(tree.Root, false), suffix: gate(tree.Root, true), longest: longest(tree.Root),
+	}
+	for _, name := range plain.GetGroupNames() {
+		if strings.Trim(name, "0123456789") != "" {
+			p.groups = append(p.groups, name)
+		}
+	}
+	anchored, ok := anchor(c.Regex, tree)
+	if !ok {
+		return nil, nil, regexError(c, len(c.Regex), "the end of the pattern cannot be found",
+			`end a comment with a line break and a \Q with \E`)
+	}
+	stack := regexp2.OptionMaxBacktrackingStackSize(stackSlots)
+	if p.forward, err = regexp2.Compile(anchored, regexp2.Singleline, stack); err != nil {
+		return nil, nil, parseError(c, err)
+	}
+	p.forward.MatchTimeout = c.Budget
+	if reversible(tree.Root) {
+		if p.reverse, err = regexp2.Compile(anchored, regexp2.Singleline, regexp2.RightToLeft, stack); err != nil {
+			return nil, nil, parseError(c, err)
+		}
+		p.reverse.MatchTimeout = c.Budget
+	}
+	return p, tree.Root, nil
+}
+
+// anchor ties a pattern to the end of the text. A pattern may end inside a
+// comment or a \Q quotation, which would swallow what is added; the ending that
+// closes it is the one after which a bracket too many is an error again.
+func anchor(regex string, tree *syntax.RegexTree) (string, bool) {
+	options := syntax.ParseOptions{RegexOptions: tree.Options}
+	for _, ending := range []string{"", "\n", `\E`} {
+		closed, err := syntax.Parse(regex+ending, options)
+		if err != nil || closed.Dump() != tree.Dump() {
+			continue
+		}
+		var e *syntax.Error
+		_, err = syntax.Parse(regex+ending+")", options)
+		if errors.As(err, &e) && e.Code == syntax.ErrUnexpectedParen {
+			return "(?:" + regex + ending + `)\z`, true
+		}
+	}
+	return "", false
+}
+
+func invalidUTF8(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
+}
+
+func regexError(c *Criterion, position int, problem, hint string) *CompileError {
+	return &CompileError{Criterion: c.Name, Field: "Regex", Pattern: c.Regex, Position: position, Problem: problem, Hint: hint}
+}
+
+// parseError says in the library's words what is wrong, and finds the place.
+func parseError(c *Criterion, err error) *CompileError {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return regexError(c, -1, "the pattern cannot be compiled", "")
+	}
+	problem := strings.TrimSuffix(strings.TrimPrefix(e.Error(), "error parsing regexp: "), " in `"+e.Expr+"`")
+	hint := "see regexp2 for the syntax; escape characters that are meant literally with a backslash"
+	switch {
+	case strings.Contains(c.Regex, "(?P<"):
+		hint = "write a named group as (?<name>…), without the P"
+	case e.Code == syntax.ErrMissingParen || e.Code == syntax.ErrUnexpectedParen:
+		hint = `write a bracket that is meant literally as \( or \)`
+	}
+	return regexError(c, errorPosition(c.Regex, e.Code), problem, hint)
+}
+
+// errorPosition is the byte after which every longer beginning of the pattern
+// fails in the same way, because the parser reads from left to right.
+func errorPosition(regex string, code syntax.ErrorCode) int {
+	if len(regex) > 4096 {
+		return -1 // it takes one parse a character
+	}
+	position := -1
+	for end := len(regex); end > 0; {
+		_, size := utf8.DecodeLastRuneInString(regex[:end])
+		_, err := syntax.Parse(regex[:end], syntax.ParseOptions{RegexOptions: syntax.Singleline})
+		var e *syntax.Error
+		if !errors.As(err, &e) || e.Code != code {
+			break
+		}
+		end -= size
+		position = end
+	}
+	return position
+}
