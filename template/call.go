@@ -1,0 +1,118 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Limits of the JSON that is read, of a call or of a tool's parameters.
+const (
+	maxCall  = 1 << 20 // bytes
+	maxDepth = 200
+	// maxWork bounds the bytes looked at in one turn, because a value that
+	// turns out to be none is looked at again from the next opening tag on.
+	maxWork = 16 * maxCall
+)
+
+var (
+	errAfterValue = errors.New("text after the JSON value")
+	errTooLarge   = fmt.Errorf("larger than %d bytes", maxCall)
+	errTooDeep    = fmt.Errorf("nested more than %d deep", maxDepth)
+)
+
+// A jsonReader reads JSON values from the beginning of texts.
+type jsonReader struct{ work int }
+
+// read reads one value. size is the length of the value and the white space
+// before it. The error is io.ErrUnexpectedEOF where the text ends too early.
+func (r *jsonReader) read(text string) (value json.RawMessage, size int, err error) {
+	cut := text[:min(len(text), maxCall)]
+	if r.work > maxWork {
+		return nil, 0, errTooLarge
+	}
+	dec := json.NewDecoder(strings.NewReader(cut))
+	err = dec.Decode(&value)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		r.work += int(syntax.Offset)
+		return nil, 0, fmt.Errorf("%w at byte %d", err, syntax.Offset)
+	case err != nil: // the end of the text
+		r.work += len(cut)
+		if len(cut) < len(text) {
+			return nil, 0, errTooLarge
+		}
+		return nil, 0, io.ErrUnexpectedEOF
+	}
+	size = int(dec.InputOffset())
+	r.work += size
+	if depth(value) > maxDepth {
+		return nil, 0, errTooDeep
+	}
+	return value, size, nil
+}
+
+// depth gives how deep a valid JSON value nests.
+func depth(value []byte) int {
+	deepest, now, quoted := 0, 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// decode reads a call from its JSON. The problem has no kind if there is none,
+// and never an offset.
+func (s Spelling) decode(value json.RawMessage) (Call, Problem) {
+	keys, ok := object(value)
+	if !ok {
+		return Call{}, Problem{Kind: BadJSON, Message: "the call is not a JSON object"}
+	}
+	call := Call{Arguments: json.RawMessage("{}")}
+	if raw, ok := first(keys, s.Name); ok {
+		_ = json.Unmarshal(raw, &call.Name) // what is not a string is no name
+	}
+	if call.Name = strings.TrimSpace(call.Name); call.Name == "" {
+		return Call{}, Problem{Kind: MissingName, Message: fmt.Sprintf("the key %q is missing or not a text", s.Name[0])}
+	}
+	if raw, ok := first(keys, s.Arguments); ok {
+		if _, ok := object(raw); !ok {
+			return Call{}, Problem{Kind: BadJSON, Message: fmt.Sprintf("%q is not a JSON object", s.Arguments[0])}
+		}
+		call.Arguments = raw
+	}
+	return call, Problem{}
+}
+
+// object reads valid JSON as an object.
+func object(value json.RawMessage) (keys map[string]json.RawMessage, ok bool) {
+	if !bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte("{")) {
+		return nil, false
+	}
+	return keys, json.Unmarshal(value, &keys) == nil
+}
+
+// first gives the value of the first of the names that is a key.
+func first(keys map[string]json.RawMessage, names []string) (json.RawMessage, bool) {
+	for _, n := range names {
+		if raw, ok := keys[n]; ok {
+			return raw, true
+		}
+	}
+	return nil, false
+}
