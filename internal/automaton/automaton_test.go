@@ -137,7 +137,7 @@ func TestBadScripts(t *testing.T) {
 
 func TestReadScript(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.yaml")
-	yaml := "turns:\n  - after: \"<|im_start|>assistant\\n\"\n    text: |-\n      one\n      two\n    finish: length\n"
+	yaml := "turns:\n  - after: \"<|im_start|>assistant\\n\"\n    text: |-\n      one\n      two\n    finish: length\n    chunk: 3\n    delay: 10ms\n"
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +146,15 @@ func TestReadScript(t *testing.T) {
 	if err != nil || len(s.Turns) != 1 || s.Turns[0] != want {
 		t.Errorf("got %+v, %v; want %+v", s, err, want)
 	}
-	if err := os.WriteFile(path, []byte("turns:\n  - afer: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadScript(path); !errors.Is(err, ErrScript) {
-		t.Errorf("a misspelt field: got %v, want ErrScript", err)
+	for name, bad := range map[string]string{
+		"a misspelt field": "turns:\n  - afer: x\n",
+		"a fault":          "turns:\n  - after: x\n    text: y\n    error: cut\n",
+	} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadScript(path); !errors.Is(err, ErrScript) {
+			t.Errorf("%s: got %v, want ErrScript", name, err)
+		}
 	}
 }

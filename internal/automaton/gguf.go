@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/ollama/ollama/fs/ggml"
-	"github.com/x448/float16"
 )
 
 // Options are the sizes of a model file. The zero value is good for tests.
@@ -25,8 +24,8 @@ type Options struct {
 
 const (
 	headWidth = 32 // also makes every row a multiple of ggml's alignment
-	// logit is the value of the token that follows; all others have 0. It
-	// leaves no doubt at any temperature and under any usual penalty.
+	// logit is the least value of the token that follows; all others have 0.
+	// It leaves no doubt at any temperature and under any usual penalty.
 	logit = 100
 )
 
@@ -99,14 +98,15 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 
 // tensors are the weights. A token's embedding is one 1 at its own place. The
 // block adds zero to it, and the norm makes it the square root of width, so
-// that the entry of the output matrix is logit divided by that.
+// that the entry of the output matrix is logit divided by that, rounded up to
+// a power of two.
 func (a *Automaton) tensors(width, feedForward int) []*ggml.Tensor {
 	tokens := len(a.tokens)
-	peak := float32(logit / math.Sqrt(float64(width)))
+	peak := int(math.Ceil(math.Log2(logit / math.Sqrt(float64(width)))))
 	embedding := newMatrix(width, tokens)
 	output := newMatrix(width, tokens)
 	for t, u := range a.next {
-		embedding.set(t, t, 1)
+		embedding.set(t, t, 0)
 		output.set(t, u, peak)
 	}
 	return []*ggml.Tensor{
@@ -141,8 +141,10 @@ func newMatrix(columns, rows int) *matrix {
 	return &matrix{columns, rows, make([]byte, 2*columns*rows)}
 }
 
-func (m *matrix) set(column, row int, v float32) {
-	binary.LittleEndian.PutUint16(m.data[2*(row*m.columns+column):], float16.Fromfloat32(v).Bits())
+// set makes an entry a power of two: its exponent is all that a 16-bit float
+// then holds, with a bias of 15 and above 10 bits of fraction.
+func (m *matrix) set(column, row, exponent int) {
+	binary.LittleEndian.PutUint16(m.data[2*(row*m.columns+column):], uint16(exponent+15)<<10)
 }
 
 func (m *matrix) tensor(name string) *ggml.Tensor {

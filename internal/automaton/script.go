@@ -9,7 +9,6 @@
 package automaton
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +19,7 @@ import (
 
 // A Script is what the model says.
 type Script struct {
-	Turns []Turn `yaml:"turns"`
+	Turns []Turn
 }
 
 // A Turn is one generation.
@@ -38,15 +37,15 @@ type Script struct {
 // sends token ids, or changes text from outside, can split it.
 type Turn struct {
 	// After is the end of the prompt at which this turn begins.
-	After string `yaml:"after"`
+	After string
 	// Text is what the model writes. It may hold the user-defined tokens of
 	// Qwen's vocabulary (<think>, <tool_call>, …) but no control token: those
 	// would not be rendered.
-	Text string `yaml:"text"`
+	Text string
 	// Finish is "stop" (or empty) when the end-of-generation token follows
 	// Text, "length" when the model never ends by itself: it then repeats
 	// Text until the server's limit.
-	Finish string `yaml:"finish,omitempty"`
+	Finish string
 }
 
 // The values of Turn.Finish.
@@ -58,15 +57,41 @@ const (
 // ErrScript is wrapped by every error that says what is wrong with a script.
 var ErrScript = errors.New("the script cannot become a model file")
 
-// ReadScript reads a script from a YAML file. Unknown fields are errors.
+// scriptFile is the YAML file of a scripted model (models.Script), so that one
+// file serves both.
+type scriptFile struct {
+	Name    string
+	Context int
+	Turns   []struct {
+		After, Text, Finish, Error string
+		Chunk                      int
+		Delay                      string
+	}
+}
+
+// ReadScript reads a script from a YAML file, the same that the in-process
+// model script:FILE takes. Unknown fields are errors, and so is a turn that
+// ends in an error, which weights cannot do. What is only the pace of a model
+// in process (chunk, delay, context) is passed over; finish "context" means
+// "length". A turn without after is refused when the script is compiled.
 func ReadScript(path string) (Script, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return Script{}, err
 	}
-	var s Script
-	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s); err != nil {
+	var file scriptFile
+	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 		return Script{}, fmt.Errorf("%w: %s: %w", ErrScript, path, err)
+	}
+	s := Script{Turns: make([]Turn, len(file.Turns))}
+	for i, t := range file.Turns {
+		if t.Error != "" {
+			return Script{}, fmt.Errorf("%w: %s: turn %d ends in an error, and a model file cannot", ErrScript, path, i+1)
+		}
+		s.Turns[i] = Turn{After: t.After, Text: t.Text, Finish: t.Finish}
+		if t.Finish == "context" {
+			s.Turns[i].Finish = FinishLength
+		}
 	}
 	return s, nil
 }
