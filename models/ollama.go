@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ollama/ollama/api"
 )
@@ -39,7 +38,7 @@ func openOllama(name string, opts Options) (Model, error) {
 	}
 	m := &ollama{model: name}
 	opts.APIKey = "" // Ollama has none
-	m.server = server{kind: "ollama", base: base, opts: opts, refuse: m.refusal}
+	m.server = server{kind: "ollama", base: base, opts: opts, refuse: m.refusal, list: m.List}
 	return m, nil
 }
 
@@ -91,6 +90,9 @@ func (m *ollama) refusal(f failure) error {
 		return &NotFoundError{Server: m.kind, URL: m.url(), Model: m.model}
 	case strings.Contains(f.Message, "exceeds the context length"),
 		strings.Contains(f.Message, "exceeds the available context size"):
+		if !f.Context.Known && m.opts.ContextSize > 0 {
+			f.Context = Known(m.opts.ContextSize)
+		}
 		return &OverflowError{PromptTokens: f.Prompt, Context: f.Context}
 	}
 	return nil
@@ -102,23 +104,15 @@ func (m *ollama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error
 	if err != nil {
 		return fail(err)
 	}
-	return func(yield func(Chunk, error) bool) {
-		body, err := m.request(ctx, prompt, req)
-		if err != nil {
-			yield(Chunk{}, m.complete(ctx, err))
-			return
-		}
-		for c, err := range m.generate(ctx, generation{
-			path:   "/api/generate",
-			body:   body,
-			prompt: req.Prompt,
-			read:   func(r io.Reader) iter.Seq2[Chunk, error] { return m.read(r, req.MaxTokens) },
-		}) {
-			if !yield(c, m.complete(ctx, err)) || err != nil {
-				return
-			}
-		}
-	}
+	return m.generate(ctx, generation{
+		path:  "/api/generate",
+		media: "application/x-ndjson",
+		prepare: func(ctx context.Context) (any, error) {
+			return m.request(ctx, prompt, req)
+		},
+		prompt: req.Prompt,
+		read:   func(r io.Reader) iter.Seq2[Chunk, error] { return m.read(r, req.MaxTokens) },
+	})
 }
 
 // request is the body of a generation. Raw and the three switches keep the
@@ -286,24 +280,6 @@ func (m *ollama) chunk(line []byte, max int) (Chunk, error) {
 	return c, nil
 }
 
-// complete adds to a NotFoundError which models there are.
-func (m *ollama) complete(ctx context.Context, err error) error {
-	var nf *NotFoundError
-	if !errors.As(err, &nf) || nf.Available != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	listed, lerr := m.List(ctx)
-	if lerr != nil {
-		return err
-	}
-	for _, l := range listed {
-		nf.Available = append(nf.Available, l.Name)
-	}
-	return err
-}
-
 // show asks for the model's configuration.
 func (m *ollama) show(ctx context.Context) (*api.ShowResponse, error) {
 	var r api.ShowResponse
@@ -390,6 +366,10 @@ func (m *ollama) List(ctx context.Context) ([]Listed, error) {
 	if err := m.call(ctx, http.MethodGet, "/api/tags", nil, &tags); err != nil {
 		return nil, err
 	}
+	return listOllama(tags), nil
+}
+
+func listOllama(tags api.ListResponse) []Listed {
 	listed := make([]Listed, 0, len(tags.Models))
 	for _, t := range tags.Models {
 		listed = append(listed, Listed{
@@ -398,5 +378,5 @@ func (m *ollama) List(ctx context.Context) ([]Listed, error) {
 			Detail: strings.TrimSpace(fmt.Sprintf("%s %s", t.Details.ParameterSize, t.Details.QuantizationLevel)),
 		})
 	}
-	return listed, nil
+	return listed
 }

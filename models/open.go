@@ -74,6 +74,8 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{Kind{"ollama", "ollama:NAME", "a model of Ollama"}, openOllama},
+		{Kind{"llamacpp", "llamacpp:URL", "a llama-server"}, openLlama},
+		{Kind{"openai", "openai:URL#MODEL", "a server with /v1/completions: vLLM, SGLang, LM Studio"}, openOpenAI},
 		{Kind{"script", "script:FILE", "a scripted model, for tests and examples"}, openScript},
 	}
 }

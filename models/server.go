@@ -22,6 +22,8 @@ type server struct {
 	// refuse makes the typed error of an answer with a status other than 200,
 	// or nil where the general rules do.
 	refuse func(failure) error
+	// list says which models there are, for a NotFoundError. Optional.
+	list func(context.Context) ([]Listed, error)
 }
 
 const (
@@ -108,6 +110,25 @@ func (s *server) call(ctx context.Context, method, path string, in, out any) err
 func (s *server) callError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	return err
+}
+
+// complete adds to a NotFoundError which models there are.
+func (s *server) complete(ctx context.Context, err error) error {
+	var nf *NotFoundError
+	if s.list == nil || !errors.As(err, &nf) || nf.Available != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	listed, failed := s.list(ctx)
+	if failed != nil {
+		return err // the first error is the one to tell
+	}
+	nf.Available = []string{}
+	for _, l := range listed {
+		nf.Available = append(nf.Available, l.Name)
 	}
 	return err
 }

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"time"
 	"unicode/utf8"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/tmaxmax/go-sse"
 )
 
 // lineLimit bounds one line or event of a stream. The longest that a server
@@ -24,12 +26,18 @@ const loadPoll = 500 * time.Millisecond
 
 // A generation is one streamed request.
 type generation struct {
-	path   string
-	body   any
-	prompt []Segment // for what error messages must not repeat
+	path  string
+	media string // the media type of the stream
+	// prepare makes the body; it may ask the server for what it needs to know.
+	// It is called until it succeeds, under the same rules as the request.
+	prepare func(context.Context) (any, error)
+	prompt  []Segment // for what error messages must not repeat
 	// read turns the body into chunks. It ends after the chunk with Final, or
 	// early where the stream is cut; generate makes the error of that.
 	read func(io.Reader) iter.Seq2[Chunk, error]
+	// abandon is called, where it is set, when a request that was sent is left
+	// before its end.
+	abandon func()
 }
 
 // A flow is the state of one stream.
@@ -48,8 +56,10 @@ type flow struct {
 	tokens int
 }
 
-// errLeft says that the caller has left the range.
-var errLeft = errors.New("the caller left the stream")
+var (
+	errLeft   = errors.New("the caller left the stream")
+	errSilent = errors.New("the server was silent for too long")
+)
 
 // generate sends the request and yields what comes: retries before the first
 // token, the limits on silence, and one typed error at the end of a stream that
@@ -64,7 +74,7 @@ func (s *server) generate(ctx context.Context, g generation) iter.Seq2[Chunk, er
 		defer cancel(nil)
 		f := &flow{server: s, generation: g, outer: ctx, ctx: inner, cancel: cancel, yield: yield}
 		// The timer only ever cancels; it says nothing once the stream is over.
-		f.timer = time.AfterFunc(time.Hour, func() { cancel(f.stall()) })
+		f.timer = time.AfterFunc(time.Hour, func() { cancel(errSilent) })
 		f.timer.Stop()
 		defer f.timer.Stop()
 		if err := f.run(); err != nil && err != errLeft {
@@ -75,16 +85,21 @@ func (s *server) generate(ctx context.Context, g generation) iter.Seq2[Chunk, er
 
 // run sends the request and passes the chunks on.
 func (f *flow) run() error {
-	body, err := encode(f.body)
-	if err != nil {
-		return err
-	}
-	resp, err := f.open(body)
+	ended := false
+	defer func() {
+		if f.abandon != nil && !ended && !f.sent.IsZero() {
+			f.abandon()
+		}
+	}()
+	resp, err := f.open()
 	if err != nil {
 		return f.explain(err)
 	}
 	defer resp.Body.Close()
 	f.watch()
+	if err := f.checkMedia(resp); err != nil {
+		return f.explain(err)
+	}
 	for c, err := range f.read(resp.Body) {
 		f.timer.Stop()
 		if err != nil {
@@ -98,6 +113,7 @@ func (f *flow) run() error {
 			f.tokens += max(1, len(c.Tokens))
 		}
 		if c.Final != nil {
+			ended = true
 			c.Final.Timings.FirstToken = f.first
 			c.Final.Timings.Total = time.Since(f.sent)
 			f.yield(c, nil)
@@ -109,6 +125,23 @@ func (f *flow) run() error {
 		f.watch()
 	}
 	return f.explain(nil)
+}
+
+// checkMedia refuses an answer that is no stream: a page, or an error that is
+// reported as a success.
+func (f *flow) checkMedia(resp *http.Response) error {
+	given := resp.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(given); given == "" || err == nil && media == f.media {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return readError{err}
+	}
+	if fail, ok := parseFailure(b); ok {
+		return f.failed(fail)
+	}
+	return &ProtocolError{Server: f.kind, Reason: "the answer is no stream but " + quoted(given), Excerpt: excerpt(string(b), excerptLimit)}
 }
 
 // watch starts the clock for the silence that is allowed now. It does not run
@@ -129,15 +162,16 @@ func (f *flow) stall() *StallError {
 
 // open sends the request until it is answered with a stream. It waits for a
 // server that loads its model, and sends again what may succeed a second time.
-func (f *flow) open(body []byte) (*http.Response, error) {
+func (f *flow) open() (*http.Response, error) {
 	var (
+		body    []byte
 		tries   int
 		began   = time.Now()
 		loading *LoadingError
 	)
 	attempt := func() (*http.Response, error) {
 		loading = nil
-		resp, wait, err := f.try(body)
+		resp, wait, err := f.try(&body)
 		if err == nil {
 			return resp, nil
 		}
@@ -172,18 +206,26 @@ func (f *flow) open(body []byte) (*http.Response, error) {
 
 // try sends the request once. wait is the server's Retry-After, negative where
 // it gave none.
-func (f *flow) try(body []byte) (resp *http.Response, wait time.Duration, err error) {
-	f.sent = time.Now()
+func (f *flow) try(body *[]byte) (resp *http.Response, wait time.Duration, err error) {
 	f.watch()
-	resp, err = f.do(f.ctx, http.MethodPost, f.path, body)
+	defer f.timer.Stop()
+	if *body == nil {
+		v, err := f.prepare(f.ctx)
+		if err == nil {
+			*body, err = encode(v)
+		}
+		if err != nil {
+			return nil, -1, err
+		}
+	}
+	f.sent = time.Now()
+	resp, err = f.do(f.ctx, http.MethodPost, f.path, *body)
 	if err != nil {
-		f.timer.Stop()
 		return nil, -1, err
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, -1, nil
 	}
-	defer f.timer.Stop()
 	defer resp.Body.Close()
 	fail := readFailure(resp)
 	if cause := context.Cause(f.ctx); cause != nil {
@@ -198,9 +240,14 @@ func (f *flow) explain(err error) error {
 	if f.outer.Err() != nil {
 		return f.outer.Err()
 	}
-	if cause := context.Cause(f.ctx); cause != nil {
-		return cause // a stall, or the caller has left
+	switch cause := context.Cause(f.ctx); cause {
+	case nil:
+	case errSilent:
+		return f.stall()
+	default:
+		return cause
 	}
+	err = f.complete(f.outer, err)
 	var (
 		se *ServerError
 		pe *ProtocolError
@@ -261,6 +308,25 @@ func readLines(r io.Reader, kind string) iter.Seq2[[]byte, error] {
 			yield(nil, &ProtocolError{Server: kind, Reason: "a line is too long"})
 		case err != nil:
 			yield(nil, readError{err})
+		}
+	}
+}
+
+// readEvents yields the data of the events of an SSE body. Comments, which
+// servers send to keep a connection alive, are no events.
+func readEvents(r io.Reader, kind string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for ev, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: lineLimit}) {
+			switch {
+			case errors.Is(err, bufio.ErrTooLong):
+				yield("", &ProtocolError{Server: kind, Reason: "an event is too long"})
+				return
+			case err != nil:
+				yield("", readError{err})
+				return
+			case ev.Data != "" && !yield(ev.Data, nil):
+				return
+			}
 		}
 	}
 }

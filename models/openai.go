@@ -1,0 +1,439 @@
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// openai is a model behind /v1/completions: vLLM, SGLang, LM Studio,
+// llama-cpp-python and others that speak OpenAI's legacy completion protocol.
+type openai struct {
+	server
+	name string // empty means the only one that the server has
+
+	mu    sync.Mutex
+	known *openaiFacts // asked for once
+}
+
+// openaiFacts are what a request must know of the server.
+type openaiFacts struct {
+	brand   brand
+	model   string
+	context int // tokens, zero where unknown
+}
+
+// A brand is the program behind the protocol. It decides which fields a
+// request may have: strict servers refuse those that they do not know.
+type brand string
+
+const (
+	vllm       brand = "vllm"
+	sglang     brand = "sglang"
+	llamaBrand brand = "llamacpp" // llama-server's own /v1/completions
+)
+
+// defaultMaxTokens is asked for where the rest of the context is not known.
+// The field is never left out: its default is 16.
+const defaultMaxTokens = 1024
+
+func openOpenAI(rest string, opts Options) (Model, error) {
+	address, fragment, _ := strings.Cut(rest, "#")
+	base, err := parseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	base.Path = strings.TrimRight(strings.TrimSuffix(base.Path, "/v1"), "/")
+	name, err := url.PathUnescape(fragment)
+	if err != nil {
+		name = fragment
+	}
+	m := &openai{name: name}
+	m.server = server{kind: "openai-style server", base: base, opts: opts, refuse: m.refusal, list: m.List}
+	return m, nil
+}
+
+var (
+	contextNumber = regexp.MustCompile(`context (?:length|size)(?: is| of)?(?: only)?(?: of)? ?\(?(\d+)`)
+	promptNumber  = regexp.MustCompile(`(\d+) (?:input tokens|tokens from the input|in the (?:messages|prompt))|input \((\d+) tokens\)|prompt contains (?:at least )?(\d+)`)
+)
+
+// refusal reads the error messages of vLLM and SGLang. A prompt that is too
+// long, alone or with the tokens that are asked for, is told only in words.
+func (m *openai) refusal(f failure) error {
+	switch {
+	case f.Status == http.StatusNotFound && strings.Contains(f.Message, "model"):
+		return &NotFoundError{Server: m.kind, URL: m.url(), Model: m.name}
+	case f.Type == "exceed_context_size_error":
+		return &OverflowError{PromptTokens: f.Prompt, Context: f.Context}
+	case f.Status == http.StatusBadRequest && strings.Contains(f.Message, "context length"):
+		return &OverflowError{PromptTokens: firstNumber(promptNumber, f.Message), Context: firstNumber(contextNumber, f.Message)}
+	case f.Status == http.StatusServiceUnavailable && f.Type == "unavailable_error" && strings.Contains(f.Message, "oading"):
+		return &LoadingError{Server: m.kind, URL: m.url()}
+	}
+	return nil
+}
+
+// firstNumber is the number in the first group of re that matched in s.
+func firstNumber(re *regexp.Regexp, s string) Count {
+	groups := re.FindStringSubmatch(s)
+	for _, g := range groups[min(1, len(groups)):] {
+		if n, err := strconv.Atoi(g); err == nil {
+			return Known(n)
+		}
+	}
+	return Count{}
+}
+
+// facts asks the server once which program it is. An error is not kept; a
+// server without a list of models is of unknown brand.
+func (m *openai) facts(ctx context.Context) (openaiFacts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known != nil {
+		return *m.known, nil
+	}
+	f := openaiFacts{model: m.name}
+	models, err := m.models(ctx)
+	if _, refused := err.(*ServerError); err != nil && !(refused && m.name != "") {
+		return openaiFacts{}, err
+	}
+	if f.model == "" {
+		if len(models) != 1 {
+			return openaiFacts{}, &NotFoundError{Server: m.kind, URL: m.url()}
+		}
+		f.model = models[0].ID
+	}
+	for _, e := range models {
+		if e.ID == f.model {
+			f.brand, f.context = brand(strings.ToLower(e.OwnedBy)), e.MaxLen
+		}
+	}
+	m.known = &f
+	return f, nil
+}
+
+// Stream implements Model.
+func (m *openai) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+	text, err := promptText(req.Prompt)
+	if err != nil {
+		return fail(err)
+	}
+	// SGLang notices a closed connection late; it is told by name.
+	id := "stopgap-" + rand.Text()
+	var facts openaiFacts
+	return m.generate(ctx, generation{
+		path:  "/v1/completions",
+		media: "text/event-stream",
+		prepare: func(ctx context.Context) (any, error) {
+			var err error
+			if facts, err = m.facts(ctx); err != nil {
+				return nil, err
+			}
+			return m.request(ctx, text, req, facts, id)
+		},
+		prompt: req.Prompt,
+		read: func(r io.Reader) iter.Seq2[Chunk, error] {
+			reader := openaiReader{server: &m.server, req: req, context: facts.context}
+			return reader.read(r)
+		},
+		abandon: func() {
+			if facts.brand == sglang {
+				m.abort(id)
+			}
+		},
+	})
+}
+
+// abort ends a request of SGLang. The stream is over by then, and so may be
+// its context; what the server says no longer matters.
+func (m *openai) abort(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	body, err := encode(map[string]string{"rid": id})
+	if err != nil {
+		return
+	}
+	if resp, err := m.do(ctx, http.MethodPost, "/abort_request", body); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// request is the body of a generation.
+func (m *openai) request(ctx context.Context, text string, req Request, facts openaiFacts, id string) (map[string]any, error) {
+	body := req.Sampling.options()
+	body["model"] = facts.model
+	body["prompt"] = text
+	body["stream"] = true
+	usage := map[string]any{"include_usage": true}
+	body["stream_options"] = usage
+	if len(req.Stop) > 0 {
+		body["stop"] = req.Stop
+	}
+	var ids []int
+	if facts.brand == vllm || facts.brand == sglang {
+		var err error
+		if ids, err = promptIDs(req.Prompt); err != nil {
+			return nil, err
+		}
+		if ids != nil {
+			body["prompt"] = ids
+		}
+		usage["continuous_usage_stats"] = true
+		body["skip_special_tokens"] = false
+		body["return_token_ids"] = true
+		if v, ok := body["repeat_penalty"]; ok {
+			delete(body, "repeat_penalty")
+			body["repetition_penalty"] = v
+		}
+	}
+	switch facts.brand {
+	case vllm:
+		body["add_special_tokens"] = false
+	case sglang:
+		body["rid"] = id
+	}
+	body["max_tokens"] = m.maxTokens(ctx, text, ids, req, facts)
+	return body, nil
+}
+
+// promptIDs is the prompt as token ids, nil unless every segment has them.
+func promptIDs(prompt []Segment) ([]int, error) {
+	var ids []int
+	for _, s := range prompt {
+		if len(s.Tokens) == 0 && s.Text != "" {
+			return nil, nil
+		}
+		for _, id := range s.Tokens {
+			if err := checkID(id, 0); err != nil {
+				return nil, err
+			}
+		}
+		ids = append(ids, s.Tokens...)
+	}
+	return ids, nil
+}
+
+// maxTokens is the limit to send: what was asked for, else what is known to
+// fit the context, else a fixed number.
+func (m *openai) maxTokens(ctx context.Context, text string, ids []int, req Request, facts openaiFacts) int {
+	if req.MaxTokens > 0 {
+		return req.MaxTokens
+	}
+	n := len(ids)
+	if n == 0 && facts.brand == vllm && facts.context > 0 {
+		var counted struct {
+			Count int `json:"count"`
+		}
+		in := map[string]any{"model": facts.model, "prompt": text, "add_special_tokens": false}
+		if m.call(ctx, http.MethodPost, "/tokenize", in, &counted) == nil {
+			n = counted.Count
+		}
+	}
+	if n == 0 || facts.context == 0 {
+		return defaultMaxTokens
+	}
+	// SGLang wants the sum to stay below the context.
+	return max(1, facts.context-n-1)
+}
+
+// An openaiFrame is one event.
+type openaiFrame struct {
+	Choices []struct {
+		Index  int             `json:"index"`
+		Text   string          `json:"text"`
+		Tokens []int           `json:"token_ids"` // vLLM and SGLang
+		Finish *string         `json:"finish_reason"`
+		Stop   json.RawMessage `json:"stop_reason"`  // vLLM: the string or the id
+		Match  json.RawMessage `json:"matched_stop"` // SGLang
+	} `json:"choices"`
+	Usage *struct {
+		Prompt    *int `json:"prompt_tokens"`
+		Generated *int `json:"completion_tokens"`
+		Details   *struct {
+			Cached *int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// openaiReader reads the events of one stream.
+type openaiReader struct {
+	*server
+	req     Request
+	context int
+
+	finish string // the finish_reason, once it has come
+	usage  Usage
+}
+
+// read yields the chunks of an answer. The counts may follow the finish
+// reason, and [DONE] comes also after an error: only the finish reason says
+// that a generation is complete.
+func (o *openaiReader) read(r io.Reader) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		for data, err := range readEvents(r, o.kind) {
+			if err != nil && o.finish != "" {
+				break // only the counts are missing
+			}
+			if err != nil {
+				yield(Chunk{}, err)
+				return
+			}
+			if strings.TrimSpace(data) == "[DONE]" {
+				break
+			}
+			c, err := o.chunk(data)
+			if err != nil {
+				yield(Chunk{}, err)
+				return
+			}
+			if (c.Text != "" || len(c.Tokens) > 0) && !yield(c, nil) {
+				return
+			}
+		}
+		if o.finish == "" {
+			return
+		}
+		final, err := o.final()
+		if err != nil {
+			yield(Chunk{}, err)
+			return
+		}
+		yield(Chunk{Final: final}, nil)
+	}
+}
+
+// chunk reads one event.
+func (o *openaiReader) chunk(data string) (Chunk, error) {
+	var f openaiFrame
+	if err := decodeFrame(o.kind, []byte(data), &f); err != nil {
+		return Chunk{}, err
+	}
+	if len(f.Error) > 0 && string(f.Error) != "null" || f.Choices == nil && f.Usage == nil {
+		if fail, ok := parseFailure([]byte(data)); ok {
+			return Chunk{}, o.failed(fail)
+		}
+		return Chunk{}, &ProtocolError{Server: o.kind, Reason: "an event without choices", Excerpt: excerpt(data, excerptLimit)}
+	}
+	var c Chunk
+	if o.count(f) {
+		u := o.usage
+		c.Usage = &u
+	}
+	for _, choice := range f.Choices {
+		if choice.Index != 0 || o.finish != "" {
+			continue
+		}
+		c.Text, c.Tokens = choice.Text, choice.Tokens
+		if choice.Finish != nil && *choice.Finish != "" {
+			o.finish = *choice.Finish
+		}
+		stop := choice.Stop
+		if stop == nil {
+			stop = choice.Match
+		}
+		if o.finish == "stop" && len(c.Tokens) > 0 && !isJSONString(stop) {
+			// The last id ends the generation; its text is not in the output.
+			c.Tokens = c.Tokens[:len(c.Tokens)-1]
+		}
+		if len(o.req.Stop) > 0 || len(c.Tokens) == 0 {
+			c.Tokens = nil // a stop string cuts the text but not the ids
+		}
+	}
+	return c, nil
+}
+
+func isJSONString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
+// count keeps the counts of an event and reports whether it had any.
+func (o *openaiReader) count(f openaiFrame) bool {
+	if f.Usage == nil {
+		return false
+	}
+	if n := f.Usage.Prompt; n != nil {
+		o.usage.Prompt = Known(*n)
+	}
+	if n := f.Usage.Generated; n != nil {
+		o.usage.Generated = Known(*n)
+	}
+	if d := f.Usage.Details; d != nil && d.Cached != nil {
+		o.usage.Reused = Known(*d.Cached)
+		if o.usage.Prompt.Known {
+			o.usage.Evaluated = Known(max(0, o.usage.Prompt.N-*d.Cached))
+		}
+	}
+	return true
+}
+
+// final makes the end of a complete stream.
+func (o *openaiReader) final() (*Final, error) {
+	f := &Final{Usage: o.usage}
+	switch o.finish {
+	case "stop":
+		f.Finish = FinishStop
+	case "length":
+		f.Finish = FinishLength
+		full := o.context > 0 && o.usage.Prompt.Known && o.usage.Generated.Known &&
+			o.usage.Prompt.N+o.usage.Generated.N >= o.context-1
+		if full && (o.req.MaxTokens == 0 || o.usage.Generated.N < o.req.MaxTokens) {
+			f.Finish = FinishContext
+		}
+	case "abort", "error":
+		return nil, &ServerError{Server: o.kind, Message: "the generation was aborted"}
+	default:
+		return nil, &ProtocolError{Server: o.kind, Reason: "an unknown finish reason", Excerpt: excerpt(o.finish, excerptLimit)}
+	}
+	return f, nil
+}
+
+// List implements Lister.
+func (m *openai) List(ctx context.Context) ([]Listed, error) {
+	models, err := m.models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]Listed, len(models))
+	for i, e := range models {
+		listed[i] = Listed{Name: e.ID, Detail: e.OwnedBy}
+	}
+	return listed, nil
+}
+
+// Describe implements Describer.
+func (m *openai) Describe(ctx context.Context) (Info, error) {
+	facts, err := m.facts(ctx)
+	if err != nil {
+		return Info{}, m.complete(ctx, err)
+	}
+	info := Info{
+		Ref:    "openai:" + m.url() + "#" + url.PathEscape(facts.model),
+		Server: m.kind,
+		Model:  facts.model,
+	}
+	if facts.context > 0 {
+		info.Context = Known(facts.context)
+	}
+	switch facts.brand {
+	case vllm, sglang, llamaBrand:
+		info.Server = string(facts.brand)
+	}
+	if facts.brand == vllm {
+		var v struct {
+			Version string `json:"version"`
+		}
+		if m.call(ctx, http.MethodGet, "/version", nil, &v) == nil && v.Version != "" {
+			info.Server += " " + v.Version
+		}
+	}
+	return info, nil
+}
