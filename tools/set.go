@@ -58,6 +58,7 @@ type Set struct {
 	timeout  time.Duration
 	cutter   cutter
 	parallel int
+	limit    int
 }
 
 // An entry is one tool with what was compiled for it.
@@ -96,6 +97,7 @@ func NewSet(list []Tool, opts Options) (*Set, error) {
 		byName:   make(map[string]int, len(list)),
 		timeout:  positive(opts.Timeout, DefaultTimeout),
 		parallel: positive(opts.Parallel, DefaultParallel),
+		limit:    max(opts.Limit, 0),
 		cutter:   cutter{max: opts.MaxTokens, count: opts.CountTokens},
 	}
 	if s.cutter.max == 0 {
@@ -154,6 +156,10 @@ func (s *Set) Specs() []Spec {
 	}
 	return specs
 }
+
+// Limit is how often each tool that has no limit of its own may run in one
+// run; zero means without limit.
+func (s *Set) Limit() int { return s.limit }
 
 // Session starts the counting of one run.
 func (s *Set) Session() *Session {

@@ -1,0 +1,264 @@
+package corpus
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Every index file carries these in SQLite's header. The version changes with
+// the tables, the way text is cut into passages and terms, and what is kept of
+// a document; an index of another version is built anew.
+const (
+	applicationID = 0x73746770 // "stgp"
+	schemaVersion = 1
+)
+
+// bm25Weights weigh a term in the title against one in the text.
+const bm25Weights = "bm25(3.0, 1.0)"
+
+// The index. A document's text is kept once, passages point into it, and terms
+// has the searchable words of passage num under the same number. Its text is
+// already cut into terms, so the tokenizer only has to split at spaces.
+const schema = `
+CREATE TABLE meta(corpus TEXT NOT NULL);
+CREATE TABLE files(
+	num INTEGER PRIMARY KEY,
+	path TEXT NOT NULL UNIQUE,
+	size INTEGER NOT NULL,
+	mtime INTEGER NOT NULL,
+	hash BLOB NOT NULL,
+	collided INTEGER NOT NULL,
+	skips TEXT NOT NULL);
+CREATE TABLE documents(
+	num INTEGER PRIMARY KEY,
+	id TEXT NOT NULL UNIQUE,
+	file INTEGER NOT NULL,
+	title TEXT NOT NULL,
+	text TEXT NOT NULL);
+CREATE INDEX documents_file ON documents(file);
+CREATE TABLE passages(
+	num INTEGER PRIMARY KEY,
+	document INTEGER NOT NULL,
+	part INTEGER NOT NULL,
+	start INTEGER NOT NULL,
+	stop INTEGER NOT NULL);
+CREATE INDEX passages_document ON passages(document, part);
+CREATE VIRTUAL TABLE terms USING fts5(title, text, content='', contentless_delete=1, tokenize='ascii');
+INSERT INTO terms(terms, rank) VALUES('rank', '` + bm25Weights + `');`
+
+// Why an index was thrown away.
+const (
+	noteDamaged = "the index file was damaged"
+	noteVersion = "the index file was made by another version"
+	noteCorpus  = "the index file was made for another corpus"
+)
+
+// errForeign guards files that are not ours: an index path that was mistyped
+// must not cost the user a file.
+var errForeign = errors.New("the file exists and is no index of documents; name another")
+
+// openStore opens the index file, with its tables in place. chosen says that
+// the user named the file. The note says why an older index was thrown away.
+// After an error the database may be there; the caller closes it.
+func openStore(ctx context.Context, path, corpus string, chosen bool) (db *sql.DB, note string, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, "", &IndexError{Path: path, Err: bare(err)}
+	}
+	ours, err := inspect(path)
+	if err != nil {
+		return nil, "", &IndexError{Path: path, Err: bare(err)}
+	}
+	if !ours && chosen {
+		return nil, "", &IndexError{Path: path, Err: errForeign}
+	}
+	if !ours {
+		note = noteDamaged
+		if err := removeStore(path); err != nil {
+			return nil, note, &IndexError{Path: path, Err: bare(err)}
+		}
+	}
+	db, err = sql.Open("sqlite", dataSource(path))
+	if err != nil {
+		return nil, note, &IndexError{Path: path, Err: err}
+	}
+	err = patient(ctx, nil, func() error {
+		_, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		return err
+	})
+	if err != nil {
+		return db, note, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return db, note, err
+	}
+	defer conn.Close()
+	changed, err := prepare(ctx, conn, corpus)
+	if note == "" {
+		note = changed
+	}
+	return db, note, err
+}
+
+// inspect reports whether a file may be used as an index: it is absent, empty,
+// or has our mark in SQLite's header (https://sqlite.org/fileformat.html).
+func inspect(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var header [100]byte
+	n, err := io.ReadFull(f, header[:])
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	id := binary.BigEndian.Uint32(header[68:])
+	// A database that another process has just begun has no mark yet.
+	return n == len(header) && strings.HasPrefix(string(header[:]), "SQLite format 3\x00") &&
+		(id == applicationID || id == 0 && binary.BigEndian.Uint32(header[28:]) <= 1), nil
+}
+
+// dataSource is the name of the database for the driver. NORMAL is safe in WAL
+// mode: a power cut may lose the last commits, never the file.
+func dataSource(path string) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	if !strings.HasPrefix(u.Path, "/") {
+		u.Path = "/" + u.Path // a Windows drive
+	}
+	u.RawQuery = "_pragma=busy_timeout(200)&_pragma=synchronous(NORMAL)&_pragma=cache_size(-32768)"
+	return u.String()
+}
+
+// prepare makes the tables, unless they are there for this corpus already.
+func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, err error) {
+	current := func() (string, error) {
+		var id, version, tables int
+		for pragma, v := range map[string]*int{"application_id": &id, "user_version": &version} {
+			if err := conn.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(v); err != nil {
+				return "", err
+			}
+		}
+		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
+			return "", err
+		}
+		if tables == 0 {
+			return "new", nil
+		}
+		if id != applicationID || version != schemaVersion {
+			return noteVersion, nil
+		}
+		var made string
+		err := conn.QueryRowContext(ctx, "SELECT corpus FROM meta").Scan(&made)
+		if err == nil && made != corpus {
+			return noteCorpus, nil
+		}
+		return "", err
+	}
+	state, err := current()
+	if err != nil || state == "" {
+		return "", err
+	}
+	if err := begin(ctx, conn, nil); err != nil {
+		return "", err
+	}
+	defer func() { err = end(ctx, conn, err) }()
+	// Another process may have done it while this one waited.
+	if state, err = current(); err != nil || state == "" {
+		return "", err
+	}
+	if state != "new" {
+		note = state
+		if err := drop(ctx, conn); err != nil {
+			return "", err
+		}
+	}
+	for _, statement := range []string{
+		schema,
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return "", err
+		}
+	}
+	_, err = conn.ExecContext(ctx, "INSERT INTO meta(corpus) VALUES(?)", corpus)
+	return note, err
+}
+
+// drop removes all tables. Those of the full-text index go with it.
+func drop(ctx context.Context, conn *sql.Conn) error {
+	for _, table := range []string{"terms", "passages", "documents", "files", "meta"} {
+		if _, err := conn.ExecContext(ctx, "DROP TABLE IF EXISTS "+table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeStore removes an index file and what SQLite keeps beside it.
+func removeStore(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin starts a writing transaction, after those of other processes.
+func begin(ctx context.Context, conn *sql.Conn, waiting func()) error {
+	return patient(ctx, waiting, func() error {
+		_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		return err
+	})
+}
+
+// end commits, or rolls back after an error or the end of ctx.
+func end(ctx context.Context, conn *sql.Conn, err error) error {
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		// SQLite may have rolled back already; then this fails, which is fine.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	}
+	return err
+}
+
+// patient repeats what another process holds up. Another process ends or dies,
+// and SQLite frees what a dead one held, so that only ctx limits the wait.
+func patient(ctx context.Context, waiting func(), do func() error) error {
+	for {
+		err := do()
+		if !busy(err) {
+			return err
+		}
+		if waiting != nil {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

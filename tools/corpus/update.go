@@ -1,0 +1,338 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+const (
+	// batchBytes is how much is read between two commits: what an interrupted
+	// run loses at most, large files aside.
+	batchBytes = 32 << 20
+	// racy is how old a change must be before a file's time stamp is trusted:
+	// a second change in the same tick of a coarse clock would go unseen.
+	racy = 2 * time.Second
+	// progressEvery is the time between two reports of progress.
+	progressEvery = 100 * time.Millisecond
+)
+
+// A record is what the index knows of a file.
+type record struct {
+	num, size, mtime int64
+	hash             []byte
+	collided         bool // some of its ids belonged to other documents
+	skips            Skips
+}
+
+// An updater brings an index up to date. All its writing goes over one
+// connection, in transactions that end at the end of a file.
+type updater struct {
+	conn     *sql.Conn
+	writer   *writer
+	src      *source
+	report   func(Progress)
+	reported time.Time
+	progress Progress
+	writing  bool  // in a transaction
+	pending  int64 // bytes since the last commit
+	stats    Stats
+}
+
+// update compares the files with the index and reads what has changed. Where
+// nothing has, it only reads, so that an index can be used while another
+// process writes to it.
+func update(ctx context.Context, db *sql.DB, src *source, report func(Progress)) (Stats, error) {
+	files, skips, err := src.scan(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	defer conn.Close()
+	u := &updater{conn: conn, src: src, report: report, stats: Stats{Skipped: skips}}
+	if u.writer, err = newWriter(ctx, conn); err != nil {
+		return Stats{}, err
+	}
+	defer u.writer.close()
+	err = u.run(ctx, files)
+	if u.writing {
+		err = end(ctx, conn, err)
+	}
+	if err != nil {
+		return Stats{}, err
+	}
+	counts := "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)"
+	err = conn.QueryRowContext(ctx, counts).Scan(&u.stats.Documents, &u.stats.Passages)
+	return u.stats, err
+}
+
+func (u *updater) run(ctx context.Context, files []found) error {
+	known, err := u.writer.records(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []found
+	same := make(map[found]record)
+	for _, f := range files {
+		rec, ok := known[f.path]
+		if ok && rec.size == f.size && rec.mtime == f.mtime && f.mtime != 0 {
+			same[f] = rec
+		} else {
+			changed = append(changed, f)
+			u.progress.TotalBytes += f.size
+		}
+		delete(known, f.path)
+	}
+	u.progress.TotalFiles = len(changed)
+	// The files that are gone come first: their ids may be needed by others.
+	for _, rec := range known {
+		if err := u.begin(ctx); err != nil {
+			return err
+		}
+		if err := u.writer.remove(ctx, rec.num, true); err != nil {
+			return err
+		}
+		u.stats.Removed++
+	}
+	for _, f := range changed {
+		if err := u.file(ctx, f, false); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if rec, ok := same[f]; ok {
+			if err := u.settle(ctx, f, rec); err != nil {
+				return err
+			}
+		}
+	}
+	u.tell(true)
+	return nil
+}
+
+// settle takes up a file that did not change: its skipped lines are told again,
+// and documents whose ids another file had may get in now.
+func (u *updater) settle(ctx context.Context, f found, rec record) error {
+	if rec.collided && u.stats.Updated+u.stats.Removed > 0 {
+		return u.file(ctx, f, true)
+	}
+	u.stats.Unchanged++
+	u.stats.Skipped.merge(rec.skips)
+	return nil
+}
+
+// begin opens a transaction, unless one is open.
+func (u *updater) begin(ctx context.Context) error {
+	if u.writing {
+		return nil
+	}
+	err := begin(ctx, u.conn, func() {
+		u.progress.Waiting = true
+		u.tell(false)
+	})
+	u.progress.Waiting = false
+	u.writing = err == nil
+	return err
+}
+
+// tell reports the progress, now and then.
+func (u *updater) tell(now bool) {
+	if u.report == nil || !now && time.Since(u.reported) < progressEvery {
+		return
+	}
+	u.reported = time.Now()
+	u.report(u.progress)
+}
+
+// file reads one file again if it differs from what the index has, or anyway.
+func (u *updater) file(ctx context.Context, f found, anyway bool) error {
+	u.progress.Name = f.path
+	u.tell(false)
+	if err := u.begin(ctx); err != nil {
+		return err
+	}
+	before := u.progress.Bytes
+	err := u.replace(ctx, f, anyway)
+	if err != nil {
+		return err
+	}
+	u.progress.Files++
+	u.progress.Bytes = before + f.size
+	if u.pending += f.size; u.pending >= batchBytes {
+		u.pending = 0
+		u.writing = false
+		return end(ctx, u.conn, nil)
+	}
+	return nil
+}
+
+// replace puts the documents of a file in the place of those that the index
+// has of it.
+func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
+	// Asked again inside the transaction: another process may have been here.
+	old, err := u.writer.record(ctx, f.path)
+	if err != nil {
+		return err
+	}
+	in, err := u.open(f.path)
+	if err != nil {
+		u.stats.Skipped.add(maxSkips, Skip{Path: f.path, Reason: unreadable(err)})
+		return u.writer.remove(ctx, old.num, true)
+	}
+	defer in.Close()
+	rec := record{num: old.num, size: f.size, mtime: f.mtime}
+	if age := time.Since(time.Unix(0, f.mtime)); age < racy {
+		rec.mtime = 0
+	}
+	if old.num != 0 && !anyway && old.size == f.size && old.mtime == f.mtime && f.mtime != 0 {
+		u.stats.Unchanged++
+		u.stats.Skipped.merge(old.skips)
+		return nil
+	}
+	if old.num != 0 && !anyway {
+		if rec.hash, err = digest(in); err == nil && bytes.Equal(rec.hash, old.hash) {
+			rec.skips, rec.collided = old.skips, old.collided
+			u.stats.Unchanged++
+			u.stats.Skipped.merge(rec.skips)
+			return u.writer.save(ctx, f.path, &rec)
+		}
+		if err != nil {
+			u.stats.Skipped.add(maxSkips, Skip{Path: f.path, Reason: unreadable(err)})
+			return u.writer.remove(ctx, old.num, true)
+		}
+	}
+	if old.num == 0 {
+		u.stats.Added++
+	} else {
+		u.stats.Updated++
+	}
+	if err := u.writer.remove(ctx, old.num, false); err != nil {
+		return err
+	}
+	rec.hash = nil
+	if err := u.writer.save(ctx, f.path, &rec); err != nil {
+		return err
+	}
+	if err := u.read(ctx, f.path, in, &rec); err != nil {
+		return err
+	}
+	u.stats.Skipped.merge(rec.skips)
+	return u.writer.save(ctx, f.path, &rec)
+}
+
+// open opens a file that is still a regular one: opening a pipe would hang.
+func (u *updater) open(name string) (*os.File, error) {
+	info, err := u.src.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New(skipOdd)
+	}
+	return u.src.root.Open(name)
+}
+
+// digest hashes a file and goes back to its beginning.
+func digest(in io.ReadSeeker) ([]byte, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, in); err != nil {
+		return nil, err
+	}
+	_, err := in.Seek(0, io.SeekStart)
+	return h.Sum(nil), err
+}
+
+// read indexes the documents of a file. What is wrong with the file or its
+// lines goes to the record; an error is one of the index or of ctx.
+func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *record) error {
+	h := sha256.New()
+	counted := &meter{r: io.TeeReader(in, h), u: u}
+	insert := func(line int, d Document) error {
+		fresh, err := u.writer.insert(ctx, rec.num, d)
+		if err == nil && !fresh {
+			rec.collided = true
+			rec.skips.add(maxSkipsPerFile, Skip{Path: name, Line: line, Reason: errDuplicate.Error()})
+		}
+		return err
+	}
+	bad := func(line int, err error) {
+		rec.skips.add(maxSkipsPerFile, Skip{Path: name, Line: line, Reason: err.Error()})
+	}
+	var err error
+	if isLines(name) {
+		err = readLines(ctx, name, counted, insert, bad)
+		if err == errNotJSON {
+			bad(0, err)
+			err = nil
+		}
+	} else {
+		err = readText(name, counted, insert, bad)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, counted) // the hash is that of the whole file
+	}
+	if counted.err != nil {
+		// The file broke off. What was read stays; the missing hash brings
+		// the file up again the next time.
+		bad(0, errors.New(unreadable(counted.err)))
+		rec.mtime, err = 0, nil
+	}
+	rec.hash = h.Sum(nil)
+	return err
+}
+
+// readText indexes a file that is one document.
+func readText(name string, in io.Reader, insert func(int, Document) error, bad func(int, error)) error {
+	data, err := io.ReadAll(io.LimitReader(in, maxTextBytes+1))
+	if err != nil {
+		return err
+	}
+	d, err := parseText(name, data)
+	if err != nil {
+		bad(0, err)
+		return nil
+	}
+	return insert(0, d)
+}
+
+// A meter counts what is read and keeps the reader's error apart from others.
+type meter struct {
+	r   io.Reader
+	u   *updater
+	err error
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
+	m.u.progress.Bytes += int64(n)
+	m.u.tell(false)
+	return n, err
+}
+
+// encodeSkips and decodeSkips keep what was left out of a file with its record.
+func encodeSkips(s Skips) (string, error) {
+	if s.Total == 0 {
+		return "", nil
+	}
+	b, err := json.Marshal(s)
+	return string(b), err
+}
+
+func decodeSkips(text string) (s Skips, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &s)
+	}
+	return s, err
+}
