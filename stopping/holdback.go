@@ -14,16 +14,19 @@ func (l *liveStarts) advance(t *text, w *window) {
 	if w.allows(last) && !l.settled(last) {
 		l.starts = append(l.starts, last)
 	}
-	kept := l.starts[:0]
-	for _, s := range l.starts {
-		at := last - s // place of the new character in the match
-		if at < len(l.prefix) && !l.prefix[at].has(t.runes[last]) {
-			continue
+	for l.longest != unbounded && len(l.starts) > 0 && last+1-l.starts[0] >= l.longest {
+		l.starts = l.starts[1:]
+	}
+	// Only the youngest starts are still inside the prefix.
+	young := len(l.starts)
+	for young > 0 && last-l.starts[young-1] < len(l.prefix) {
+		young--
+	}
+	kept := l.starts[:young]
+	for _, s := range l.starts[young:] {
+		if l.prefix[last-s].has(t.last()) {
+			kept = append(kept, s)
 		}
-		if l.longest != unbounded && at+1 >= l.longest {
-			continue
-		}
-		kept = append(kept, s)
 	}
 	l.starts = kept
 }

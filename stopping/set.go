@@ -35,7 +35,7 @@ func Compile(criteria ...Criterion) (*Set, error) {
 				return nil, err
 			}
 			k.pattern = p
-			s.warnings = append(s.warnings, lint(&c, tree)...)
+			s.warnings = append(s.warnings, lint(&c, p, tree)...)
 		}
 		s.criteria = append(s.criteria, k)
 	}
