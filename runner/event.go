@@ -53,6 +53,7 @@ type Stopped struct {
 	MatchEnd   int           `json:"match_end,omitempty"`
 	KeepEnd    int           `json:"keep_end"`
 	Discarded  int           `json:"discarded,omitempty"` // bytes received past the stop
+	Pieces     int           `json:"pieces"`              // chunks with text, about a token each
 	Usage      models.Usage  `json:"usage"`
 	// Halt is the time from the last byte of the match to the request's end.
 	Halt    time.Duration  `json:"halt_ns,omitempty"`

@@ -13,7 +13,7 @@ import (
 // was received and is not cut by a stop is in the events and in the ledger.
 func (s *state) generate() (template.Turn, error) {
 	s.turn++
-	g := &generation{state: s, matcher: s.set.Matcher(), lexer: s.Format.Lexer()}
+	g := &generation{state: s, matcher: s.sets[s.ledger.inThink].Matcher(), lexer: s.Format.Lexer(s.ledger.inThink)}
 	err := g.stream(s.request())
 	if closing := g.flush(); err == nil {
 		err = closing
@@ -27,7 +27,9 @@ func (s *state) generate() (template.Turn, error) {
 	if err := s.emit(g.stopped()); err != nil {
 		return template.Turn{}, err
 	}
-	return s.Format.Parse(text), nil
+	turn := s.Format.Parse(text, s.ledger.inThink)
+	s.ledger.inThink = turn.InThink
+	return turn, nil
 }
 
 // request is the next request: the whole ledger, and as many tokens as fit.
@@ -40,7 +42,7 @@ func (s *state) request() models.Request {
 		limit = 4096
 	}
 	if s.Context > 0 { // the count is an estimate from above: never ask for nothing
-		limit = min(limit, max(s.Context-s.ledger.tokens, answerReserve/2))
+		limit = min(limit, max(s.Context-s.ledger.tokens, answerReserve/4))
 	}
 	return models.Request{
 		Prompt: s.ledger.prompt(), MaxTokens: limit, Sampling: s.sampling(),

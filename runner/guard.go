@@ -16,7 +16,6 @@ type guard struct {
 const (
 	guardRepeats  = 3
 	guardLongest  = 5
-	guardNudge    = "repeated_call"
 	guardFieldSep = 8 // bytes of the length in front of each hashed field
 )
 

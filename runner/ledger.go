@@ -26,6 +26,7 @@ type Ledger struct {
 	segments []Segment
 	tokens   int // as counted, see Runner.CountTokens
 	bytes    int
+	inThink  bool // the prompt ends inside the thinking part
 }
 
 // Segments returns the segments in order. The caller must not change them.
@@ -71,18 +72,19 @@ func (l *Ledger) add(count func(string) int, segments ...Segment) {
 
 // secure turns rendered parts into segments in which untrusted text cannot be
 // read as structure: reserved strings in it are escaped, and where its first
-// or last bytes would form one with the trusted text beside it, a mark parts
-// them.
+// or last bytes would form one with the text beside it, a mark parts them.
 func (l *Ledger) secure(parts []template.Part, reserved template.Reserved) []Segment {
 	out := make([]Segment, 0, len(parts))
 	for i, p := range parts {
 		s := Segment{Source: p.Source, Text: p.Text}
 		if p.Source.Untrusted() {
-			before, after := l.tail(out), ""
-			if i+1 < len(parts) {
-				after = parts[i+1].Text
+			s.Text = template.Escape(p.Text, reserved)
+			if seam(l.tail(out), s.Text, reserved) {
+				s.Text = string(template.Mark) + s.Text
 			}
-			s.Text = template.EscapeBetween(before, p.Text, after, reserved)
+			if i+1 < len(parts) && seam(s.Text, parts[i+1].Text, reserved) {
+				s.Text += string(template.Mark)
+			}
 			if s.Text != p.Text {
 				s.Original = p.Text
 			}
@@ -92,17 +94,30 @@ func (l *Ledger) secure(parts []template.Part, reserved template.Reserved) []Seg
 	return out
 }
 
+// seamWidth is how many bytes on either side of a seam are looked at; no
+// reserved string is longer.
+const seamWidth = 256
+
+// seam reports whether a reserved string begins in a and ends in b.
+func seam(a, b string, reserved template.Reserved) bool {
+	a = a[max(0, len(a)-seamWidth):]
+	for _, m := range reserved.Find(a + b[:min(len(b), seamWidth)]) {
+		if m.Start < len(a) && m.End > len(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // tail returns the last bytes before the next segment, enough for any seam.
 func (l *Ledger) tail(pending []Segment) string {
-	const enough = 256
 	tail := ""
-	for i := len(pending) - 1; i >= 0 && len(tail) < enough; i-- {
-		tail = pending[i].Text + tail
+	for _, list := range [][]Segment{pending, l.segments} {
+		for i := len(list) - 1; i >= 0 && len(tail) < seamWidth; i-- {
+			tail = list[i].Text + tail
+		}
 	}
-	for i := len(l.segments) - 1; i >= 0 && len(tail) < enough; i-- {
-		tail = l.segments[i].Text + tail
-	}
-	return tail[max(0, len(tail)-enough):]
+	return tail
 }
 
 // A draft collects the chunks of one generation.

@@ -18,18 +18,19 @@ type Limits struct {
 	TurnTokens int
 	// Time is the wall clock of the run. Default: none.
 	Time time.Duration
-	// Calls is how often each tool may be called in a run, by name. A tool that
-	// is not named may be called DefaultCalls times, and without limit where
-	// that is zero.
-	Calls        map[string]int
-	DefaultCalls int
 	// Problems is how many turns that are not as the format asks are sent back
 	// to the model. Default 3.
 	Problems int
 }
 
-// answerReserve is how many tokens are kept free for a forced answer.
-const answerReserve = 512
+const (
+	// answerReserve is how many tokens are kept free for a forced answer and
+	// the note that asks for it: results are cut to leave them.
+	answerReserve = 1024
+	// resultReserve is the room below which another round of calls is not
+	// worth its turn: the answer is asked for instead.
+	resultReserve = 512
+)
 
 // EstimateTokens counts the tokens of a text from above without a vocabulary:
 // three bytes of ASCII a token, and each other character one. Byte-pair

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"stopgap/models"
 	"stopgap/stopping"
@@ -28,6 +29,10 @@ type Runner struct {
 
 	// Sampling overrides the format's defaults, field by field.
 	Sampling models.Sampling
+
+	// SingleCall ends a turn at its first call also where the format allows
+	// several.
+	SingleCall bool
 
 	// Criteria are further stop criteria, beside the format's.
 	Criteria []stopping.Criterion
@@ -115,64 +120,61 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 	case task.Question == "":
 		return nil, ErrNoQuestion
 	}
-	criteria, means := r.criteria()
-	set, err := stopping.Compile(criteria...)
-	if err != nil {
-		return nil, fmt.Errorf("format %s: %w", r.Format.Name, err)
-	}
 	s := newState(ctx, r, yield)
-	s.set, s.means = set, means
 	if task.Ledger != nil {
 		s.ledger = task.Ledger
 	}
-	if r.Tools != nil {
-		s.tools = r.Tools.Session()
+	if s.offered = r.Tools; s.offered == nil {
+		var err error
+		if s.offered, err = tools.NewSet(nil, tools.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	s.tools = s.offered.Session()
+	for _, inThink := range []bool{false, true} { // where a generation begins is known turn by turn
+		set, err := stopping.Compile(s.criteria(inThink)...)
+		if err != nil {
+			return nil, fmt.Errorf("format %s: %w", r.Format.Name, err)
+		}
+		s.sets[inThink] = set
 	}
 	return s, nil
 }
 
-// criteria are the format's stops and the caller's own, and what each means.
-func (r *Runner) criteria() ([]stopping.Criterion, map[string]template.Meaning) {
+// criteria are the format's stops and the caller's own; what each means is
+// noted in s.means.
+func (s *state) criteria(inThink bool) []stopping.Criterion {
 	var out []stopping.Criterion
-	means := map[string]template.Meaning{}
-	for _, stop := range r.Format.Stops {
-		if stop.SingleCall && !r.Format.SingleCall {
+	for _, stop := range s.Format.Stops {
+		if stop.SingleCall && !s.Format.SingleCall && !s.SingleCall {
 			continue
 		}
 		c := stopping.Criterion{
 			Name: stop.Name, Literal: stop.Literal, Regex: stop.Regex,
 			Strip: stop.Strip, StripGroup: stop.StripGroup,
-			Captures: stopping.Nearest,
+			Captures: stopping.Nearest, Scope: stopping.Scope{After: stop.After},
 		}
-		if think := r.Format.Think; stop.OutsideThink && think.Open != "" {
-			c.Scope = stopping.Scope{Open: think.Open, Close: think.Close, Outside: true, StartsInside: think.Opened}
+		if think := s.Format.Think; stop.OutsideThink {
+			c.Scope = stopping.Scope{Open: think.Open, Close: think.Close, Outside: true, StartsInside: inThink}
 		}
-		out, means[stop.Name] = append(out, c), stop.Means
+		out, s.means[stop.Name] = append(out, c), stop.Means
 	}
-	for _, c := range r.Criteria {
+	for _, c := range s.Criteria {
 		switch c.Action {
 		case stopping.Call:
-			means[c.Name] = template.MeansCall
+			s.means[c.Name] = template.MeansCall
 		case stopping.Finish:
-			means[c.Name] = template.MeansAnswer
+			s.means[c.Name] = template.MeansAnswer
 		default:
-			means[c.Name] = template.MeansEnd
+			s.means[c.Name] = template.MeansEnd
 		}
 		out = append(out, c)
 	}
-	return out, means
+	return out
 }
 
 // wantsTools reports whether a turn has calls, or problems that stand where a
 // call was meant to be.
 func wantsTools(t template.Turn) bool {
-	if len(t.Calls) > 0 {
-		return true
-	}
-	for _, p := range t.Problems {
-		if p.Kind.InCall() {
-			return true
-		}
-	}
-	return false
+	return len(t.Calls) > 0 || slices.ContainsFunc(t.Problems, inCall)
 }

@@ -21,11 +21,12 @@ type state struct {
 	left   bool // the consumer has left the range
 	start  time.Time
 
-	set    *stopping.Set
-	means  map[string]template.Meaning
-	tools  *tools.Session
-	ledger *Ledger
-	guard  guard
+	sets    map[bool]*stopping.Set // by whether a generation begins inside the thinking part
+	means   map[string]template.Meaning
+	offered *tools.Set // Runner.Tools, or an empty set
+	tools   *tools.Session
+	ledger  *Ledger
+	guard   guard
 
 	turn        int
 	truncated   bool        // the last generation reached a length limit
@@ -37,6 +38,7 @@ type state struct {
 
 func newState(ctx context.Context, r *Runner, yield func(Event, error) bool) *state {
 	s := &state{Runner: r, outer: ctx, yield: yield, start: time.Now(), ledger: &Ledger{}}
+	s.sets, s.means = map[bool]*stopping.Set{}, map[string]template.Meaning{}
 	if r.Limits.Time > 0 {
 		s.ctx, s.cancel = context.WithTimeout(ctx, r.Limits.Time)
 	} else {
@@ -63,23 +65,24 @@ func (s *state) emit(ev Event) error {
 
 // open writes the start of the prompt, or the next question of a conversation.
 func (s *state) open(task Task) error {
-	var parts []template.Part
-	var err error
-	if len(s.ledger.segments) > 0 {
-		parts, err = s.Format.Continue(template.Continuation{Question: task.Question})
+	from, offered := len(s.ledger.segments), s.described()
+	if from > 0 {
+		if err := s.resume(template.Continuation{Question: task.Question}); err != nil {
+			return err
+		}
 	} else {
-		parts, err = s.Format.Open(template.Opening{
-			System: task.System, Question: task.Question, Tools: s.offered(),
-			Date: task.Date, MaxCalls: s.maxCalls(), Values: task.Values,
+		parts, err := s.Format.Open(template.Opening{
+			System: task.System, Question: task.Question, Tools: offered,
+			Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values,
 		})
+		if err != nil {
+			return err
+		}
+		s.ledger.inThink = s.Format.Think.Opened
+		s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
 	}
-	if err != nil {
-		return err
-	}
-	from := len(s.ledger.segments)
-	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
 	names := []string{}
-	for _, t := range s.offered() {
+	for _, t := range offered {
 		names = append(names, t.Name)
 	}
 	return s.emit(Started{
@@ -88,13 +91,10 @@ func (s *state) open(task Task) error {
 	})
 }
 
-// offered are the tools as the prompt describes them.
-func (s *state) offered() []template.Tool {
-	if s.Tools == nil {
-		return nil
-	}
+// described are the tools as the prompt describes them.
+func (s *state) described() []template.Tool {
 	var out []template.Tool
-	for _, spec := range s.Tools.Specs() {
+	for _, spec := range s.offered.Specs() {
 		out = append(out, template.Tool{Name: spec.Name, Description: spec.Description, Parameters: spec.Parameters})
 	}
 	return out
@@ -134,10 +134,11 @@ func (s *state) call(turn template.Turn) error {
 			return err
 		}
 	}
-	given, err := s.run(calls)
-	if err != nil {
+	given := s.tools.Run(s.ctx, calls)
+	if err := s.ctx.Err(); err != nil { // the run was ended meanwhile: the results do not count
 		return err
 	}
+	s.fit(given)
 	s.outcome.Calls += len(calls)
 
 	var results []template.Result
@@ -159,24 +160,19 @@ func (s *state) call(turn template.Turn) error {
 	return s.proceed(template.Continuation{Results: results}, print)
 }
 
-// run runs the calls. When the run is ended meanwhile the results do not count.
-func (s *state) run(calls []tools.Call) ([]tools.Result, error) {
-	if len(calls) == 0 {
-		return nil, nil
+// fit cuts results that would leave no room for an answer.
+func (s *state) fit(results []tools.Result) {
+	limit := s.tokenLimit()
+	if limit == 0 || len(results) == 0 {
+		return
 	}
-	if s.tools == nil { // the model calls although it was offered nothing
-		out := make([]tools.Result, len(calls))
-		for i, c := range calls {
-			words, err := s.Format.Problem(template.Problem{Kind: template.NoTools, Message: c.Name}, nil)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = tools.Result{Name: c.Name, Content: words, Status: tools.UnknownTool}
+	room := max(limit-s.ledger.tokens-answerReserve, 0) / len(results)
+	for i, res := range results {
+		if n := s.count(res.Content); n > room {
+			content, cut := s.offered.Cut(res.Content, room)
+			results[i].Content, results[i].Cut = content, res.Cut+cut
 		}
-		return out, nil
 	}
-	given := s.tools.Run(s.ctx, calls)
-	return given, s.ctx.Err()
 }
 
 // result is the answer to one item of a turn: the next of the tools' results,
@@ -209,7 +205,7 @@ func (s *state) correct(turn template.Turn) error {
 		}
 		return nil
 	}
-	note, err := s.Format.Nudge(string(kind))
+	note, err := s.Format.Nudge(kind)
 	if err != nil {
 		return err
 	}
@@ -230,12 +226,12 @@ func (s *state) proceed(c template.Continuation, fingerprint []string) error {
 			return s.force(c, TermLoop)
 		}
 		s.guard.nudged = true
-		note, err := s.Format.Nudge(guardNudge)
+		note, err := s.Format.Nudge(template.RepeatedCall)
 		if err != nil {
 			return err
 		}
 		c.Note = note
-		if err := s.emit(Nudged{Turn: s.turn, Reason: guardNudge, Note: note}); err != nil {
+		if err := s.emit(Nudged{Turn: s.turn, Reason: string(template.RepeatedCall), Note: note}); err != nil {
 			return err
 		}
 	}
@@ -245,7 +241,7 @@ func (s *state) proceed(c template.Continuation, fingerprint []string) error {
 // force asks for a last answer without tools. The note comes after the results
 // and never in place of them.
 func (s *state) force(c template.Continuation, reason Termination) error {
-	note, err := s.Format.Force(string(reason))
+	note, err := s.Format.Force(reasons[reason])
 	if err != nil {
 		return err
 	}
@@ -258,10 +254,12 @@ func (s *state) force(c template.Continuation, reason Termination) error {
 
 // resume appends a continuation to the ledger.
 func (s *state) resume(c template.Continuation) error {
+	c.InThink = s.ledger.inThink
 	parts, err := s.Format.Continue(c)
 	if err != nil {
 		return err
 	}
+	s.ledger.inThink = s.Format.StartsInThink(c)
 	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
 	return nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"sort"
 
 	"stopgap/models"
@@ -24,12 +25,22 @@ func inOrder(t template.Turn) []item {
 		out = append(out, item{call: c, start: c.Start, source: c.Name + "\x00" + string(c.Arguments)})
 	}
 	for i := range t.Problems {
-		if p := &t.Problems[i]; p.Kind.InCall() {
+		if p := &t.Problems[i]; inCall(*p) {
 			out = append(out, item{problem: p, start: p.Start, source: string(p.Kind) + "\x00" + p.Message})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].start < out[j].start })
 	return out
+}
+
+// inCall reports whether a problem stands in the place of a call, so that the
+// model waits for an answer to it.
+func inCall(p template.Problem) bool {
+	switch p.Kind {
+	case template.UnclosedCall, template.BadJSON, template.MissingName:
+		return true
+	}
+	return false
 }
 
 // exhausted names the budget that is used up, or gives "".
@@ -39,7 +50,7 @@ func (s *state) exhausted() Termination {
 		turns = 20
 	}
 	switch limit := s.tokenLimit(); {
-	case limit > 0 && s.ledger.tokens+2*answerReserve >= limit:
+	case limit > 0 && s.ledger.tokens+resultReserve+answerReserve >= limit:
 		return TermTokenLimit
 	case s.turn >= turns:
 		return TermTurnLimit
@@ -49,6 +60,15 @@ func (s *state) exhausted() Termination {
 	return ""
 }
 
+// reasons are the clauses that a forced answer's note gives.
+var reasons = map[Termination]string{
+	TermTurnLimit:   "the limit of turns is reached",
+	TermTokenLimit:  "the limit of tokens is reached",
+	TermLoop:        "the same calls were made again and again",
+	TermFormatError: "too many calls could not be read",
+}
+
+// problems is the budget of turns that are not as the format asks.
 func (s *state) problems() int {
 	if s.Limits.Problems == 0 {
 		return 3
@@ -65,14 +85,7 @@ func (s *state) tokenLimit() int {
 	return limit
 }
 
-// maxCalls is the number of calls that the prompt tells the model.
-func (s *state) maxCalls() int {
-	if s.Limits.DefaultCalls > 0 {
-		return s.Limits.DefaultCalls
-	}
-	return s.Format.MaxCalls
-}
-
+// count counts tokens, exactly or from above.
 func (s *state) count(text string) int {
 	if s.CountTokens != nil {
 		return s.CountTokens(text)
@@ -80,9 +93,19 @@ func (s *state) count(text string) int {
 	return EstimateTokens(text)
 }
 
+// reserved are the strings that untrusted text must not bring into the prompt.
+func (s *state) reserved() template.Reserved { return s.Format.Reserved.With(s.Reserved...) }
+
+// unescape gives arguments as the model means them: what it copied from an
+// escaped text has the marks of the escape.
+func (s *state) unescape(arguments json.RawMessage) json.RawMessage {
+	return json.RawMessage(template.Unescape(string(arguments), s.reserved()))
+}
+
+// names are those of the tools, for messages to the model.
 func (s *state) names() []string {
 	var out []string
-	for _, t := range s.offered() {
+	for _, t := range s.described() {
 		out = append(out, t.Name)
 	}
 	return out
@@ -90,11 +113,11 @@ func (s *state) names() []string {
 
 // sampling is the format's, overridden field by field by the run's.
 func (s *state) sampling() models.Sampling {
-	f, r := s.Format.Sampling, s.Sampling
+	f, r := s.Format.Sampling, s.Runner.Sampling
 	return models.Sampling{
 		Temperature: first(r.Temperature, f.Temperature), TopP: first(r.TopP, f.TopP), TopK: first(r.TopK, f.TopK),
 		MinP: first(r.MinP, f.MinP), PresencePenalty: first(r.PresencePenalty, f.PresencePenalty),
-		RepeatPenalty: first(r.RepeatPenalty, f.RepeatPenalty), Seed: first(r.Seed, f.Seed),
+		RepeatPenalty: first(r.RepeatPenalty, f.RepeatPenalty), Seed: r.Seed,
 	}
 }
 

@@ -38,6 +38,12 @@ func EstimateTokens(text string) int {
 	return (ascii+3)/4 + other
 }
 
+// Cut shortens a result further than Options.MaxTokens does, for a prompt with
+// little room left, and gives how many tokens it left out.
+func (s *Set) Cut(text string, tokens int) (string, int) {
+	return cutter{max: max(tokens, 0), count: s.cutter.count}.cut(text)
+}
+
 // A cutter shortens what is too long for a prompt.
 type cutter struct {
 	max   int // tokens; negative for no cap
@@ -45,8 +51,7 @@ type cutter struct {
 }
 
 // cut keeps the head and the tail of a text that has more than max tokens, and
-// says in words between them how many were left out. The tail gets a third:
-// summaries and errors stand at the end. text must be valid UTF-8.
+// says in words between them how many were left out. text must be valid UTF-8.
 func (c cutter) cut(text string) (string, int) {
 	// A token is at least a byte, so short texts need not be counted.
 	if c.max < 0 || len(text) <= c.max {
@@ -56,21 +61,35 @@ func (c cutter) cut(text string) (string, int) {
 	if total <= c.max {
 		return text, 0
 	}
-	tailTokens := c.max / 3
-	head := text[:c.headEnd(text, c.max-tailTokens)]
-	tail := text[c.tailStart(text, len(head), tailTokens):]
+	head, tail := c.ends(text)
 	out := max(1, total-c.count(head)-c.count(tail))
 	var b strings.Builder
 	b.WriteString(head)
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "[… %d tokens left out …]", out)
+	b.WriteString(notice(out))
 	if tail != "" && !strings.HasPrefix(tail, "\n") {
 		b.WriteByte('\n')
 	}
 	b.WriteString(tail)
 	return b.String(), out
+}
+
+// ends gives the head and the tail that are kept. The tail gets a third of the
+// tokens: summaries and errors stand at the end.
+func (c cutter) ends(text string) (head, tail string) {
+	tailTokens := c.max / 3
+	head = text[:c.headEnd(text, c.max-tailTokens)]
+	return head, text[c.tailStart(text, len(head), tailTokens):]
+}
+
+// notice stands in for what was cut.
+func notice(tokens int) string {
+	if tokens == 1 {
+		return "[… 1 token left out …]"
+	}
+	return fmt.Sprintf("[… %d tokens left out …]", tokens)
 }
 
 // headEnd is the end of the longest head that has at most the given tokens,
@@ -111,7 +130,7 @@ func (c cutter) fit(limit, tokens int, piece func(int) string) int {
 	n := low + sort.Search(high-low, func(i int) bool { return c.count(piece(low+i+1)) > tokens })
 	// Token counts do not grow quite evenly with the bytes; hold the cap exactly.
 	for n > 0 && c.count(piece(n)) > tokens {
-		n--
+		n -= 1 + n/64
 	}
 	return n
 }

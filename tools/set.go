@@ -243,7 +243,7 @@ func (s *Session) call(ctx context.Context, e *entry, args []byte) Result {
 	limited, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	done := make(chan outcome, 1) // room for one: an abandoned tool can still end
-	go func() { done <- guarded(limited, e.tool, args) }()
+	go guarded(limited, e.tool, args, done)
 	var out outcome
 	select {
 	case out = <-done:
@@ -264,19 +264,16 @@ type outcome struct {
 	err  error
 }
 
-// guarded runs a tool and turns a panic into an error.
-func guarded(ctx context.Context, t Tool, args []byte) (out outcome) {
-	returned := false
+// guarded runs a tool and sends what it gave, whichever way it ended.
+func guarded(ctx context.Context, t Tool, args []byte, done chan<- outcome) {
+	out := outcome{err: errors.New("it ended without a result")}
 	defer func() {
 		if r := recover(); r != nil {
 			out.err = fmt.Errorf("it broke: %v", r)
-		} else if !returned {
-			out.err = errors.New("it ended without a result")
 		}
+		done <- out
 	}()
 	out.text, out.err = t.Run(ctx, args)
-	returned = true
-	return out
 }
 
 const cancelledWords = "Error: the run was ended before the tool had finished."
