@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -98,7 +99,7 @@ func violations(e *jsonschema.ValidationError) []string {
 		for _, cause := range e.Causes {
 			walk(cause)
 		}
-		if len(e.Causes) > 0 || len(list) >= maxViolations {
+		if len(e.Causes) > 0 {
 			return
 		}
 		words := e.ErrorKind.LocalizedString(printer)
@@ -108,7 +109,8 @@ func violations(e *jsonschema.ValidationError) []string {
 		list = append(list, words)
 	}
 	walk(e)
-	return list
+	sort.Strings(list) // the library goes through a map
+	return list[:min(len(list), maxViolations)]
 }
 
 // maxNameEcho bounds the bytes of a wrong name that a message repeats and
