@@ -1,9 +1,6 @@
 package runner
 
-import (
-	"time"
-	"unicode/utf8"
-)
+import "time"
 
 // Limits are the budgets of a run. A zero field means its default.
 type Limits struct {
@@ -31,19 +28,3 @@ const (
 	// worth its turn: the answer is asked for instead.
 	resultReserve = 512
 )
-
-// EstimateTokens counts the tokens of a text from above without a vocabulary:
-// three bytes of ASCII a token, and each other character one. Byte-pair
-// vocabularies of today's models need fewer for prose in English, Chinese and
-// code; only long runs of digits and rare scripts come near it.
-func EstimateTokens(text string) int {
-	ascii, wide := 0, 0
-	for _, r := range text {
-		if r < utf8.RuneSelf {
-			ascii++
-		} else {
-			wide++
-		}
-	}
-	return (ascii+2)/3 + wide
-}

@@ -44,7 +44,7 @@ type Runner struct {
 	// Context is how many tokens the model's context takes; zero means unknown.
 	Context int
 
-	// CountTokens counts the tokens of a text. Default: EstimateTokens.
+	// CountTokens counts the tokens of a text. Default: tools.EstimateTokens.
 	CountTokens func(string) int
 
 	// Name is the model's name in events.

@@ -169,7 +169,7 @@ func (s *state) fit(results []tools.Result) {
 	room := max(limit-s.ledger.tokens-answerReserve, 0) / len(results)
 	for i, res := range results {
 		if n := s.count(res.Content); n > room {
-			content, cut := s.offered.Cut(res.Content, room)
+			content, cut := tools.Cut(res.Content, room, s.count)
 			results[i].Content, results[i].Cut = content, res.Cut+cut
 		}
 	}
@@ -218,7 +218,7 @@ func (s *state) correct(turn template.Turn) error {
 // proceed appends what stands between two generations. When a budget is
 // reached it asks for a last answer.
 func (s *state) proceed(c template.Continuation, fingerprint []string) error {
-	if reason := s.exhausted(); reason != "" {
+	if reason := s.exhausted(c.Results); reason != "" {
 		return s.force(c, reason)
 	}
 	if len(fingerprint) > 0 && s.guard.add(fingerprint...) {

@@ -6,6 +6,7 @@ import (
 
 	"stopgap/models"
 	"stopgap/template"
+	"stopgap/tools"
 )
 
 // An item of a turn is a call, or a problem in the place of a call.
@@ -43,14 +44,19 @@ func inCall(p template.Problem) bool {
 	return false
 }
 
-// exhausted names the budget that is used up, or gives "".
-func (s *state) exhausted() Termination {
+// exhausted names the budget that is used up once the results stand in the
+// ledger, or gives "".
+func (s *state) exhausted(results []template.Result) Termination {
+	tokens := s.ledger.tokens
+	for _, r := range results {
+		tokens += s.count(r.Content)
+	}
 	turns := s.Limits.Turns
 	if turns == 0 {
 		turns = 20
 	}
 	switch limit := s.tokenLimit(); {
-	case limit > 0 && s.ledger.tokens+resultReserve+answerReserve >= limit:
+	case limit > 0 && tokens+resultReserve+answerReserve >= limit:
 		return TermTokenLimit
 	case s.turn >= turns:
 		return TermTurnLimit
@@ -90,7 +96,7 @@ func (s *state) count(text string) int {
 	if s.CountTokens != nil {
 		return s.CountTokens(text)
 	}
-	return EstimateTokens(text)
+	return tools.EstimateTokens(text)
 }
 
 // reserved are the strings that untrusted text must not bring into the prompt.
