@@ -1,0 +1,145 @@
+package stopgap_test
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rules are the dependency directions of ARCHITECTURE.md: what each package
+// may import beside the standard library, itself and its own subpackages' data. A
+// pattern that ends in "/..." covers everything below. The longest matching
+// package pattern decides.
+var rules = []struct {
+	pkg   string
+	allow []string
+}{
+	{"stopgap/stopping", []string{"github.com/dlclark/regexp2/v2/..."}},
+	{"stopgap/template", []string{"github.com/goccy/go-yaml/...", "github.com/dlclark/regexp2/v2/..."}},
+	{"stopgap/models", []string{
+		"github.com/ollama/ollama/api", "github.com/ollama/ollama/envconfig", "github.com/tmaxmax/go-sse",
+		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...",
+	}},
+	{"stopgap/models/tokenizer", []string{"stopgap/models", "github.com/ollama/ollama/tokenizer", "github.com/ollama/ollama/api"}},
+	{"stopgap/tools", []string{"github.com/santhosh-tekuri/jsonschema/v6/...", "golang.org/x/text/..."}},
+	{"stopgap/tools/corpus", []string{
+		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...",
+	}},
+	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/trace", []string{"stopgap/runner"}},
+	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
+	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
+	{"stopgap/cmd/...", []string{"..."}},
+}
+
+// leaves never import each other: they meet in runner, as strings and structs.
+var leaves = []string{"stopgap/stopping", "stopgap/template", "stopgap/models", "stopgap/tools"}
+
+// printers are packages that may print, log or exit. Nothing else does.
+var printers = []string{"stopgap/cmd/", "stopgap/internal/automaton/", "stopgap/docs"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+	Name       string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Name", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// covers reports whether a pattern matches an import path.
+func covers(pattern, importPath string) bool {
+	if base, ok := strings.CutSuffix(pattern, "..."); ok {
+		return strings.HasPrefix(importPath+"/", base)
+	}
+	return pattern == importPath
+}
+
+func standard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".") && first != "stopgap"
+}
+
+func TestImportsFollowTheArchitecture(t *testing.T) {
+	seen := 0
+	for _, p := range packages(t) {
+		best := -1
+		for i, r := range rules {
+			if covers(r.pkg, p.ImportPath) && (best < 0 || len(r.pkg) > len(rules[best].pkg)) {
+				best = i
+			}
+		}
+		if best < 0 {
+			if len(p.Imports) > 0 && !strings.HasPrefix(p.ImportPath, "stopgap/internal/") {
+				t.Errorf("%s has no rule: say in layout_test.go and ARCHITECTURE.md what it may import", p.ImportPath)
+			}
+			continue
+		}
+		for _, imp := range p.Imports {
+			seen++
+			if standard(imp) || slices.ContainsFunc(rules[best].allow, func(a string) bool { return a == "..." || covers(a, imp) }) {
+				continue
+			}
+			t.Errorf("%s imports %s, which ARCHITECTURE.md does not allow", p.ImportPath, imp)
+		}
+	}
+	if seen < 50 {
+		t.Fatalf("only %d imports were looked at: the test reads nothing", seen)
+	}
+}
+
+func TestLeavesNeverImportEachOther(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, leaf := range leaves {
+			if !covers(leaf+"/...", p.ImportPath) {
+				continue
+			}
+			for _, other := range leaves {
+				if other == leaf {
+					continue
+				}
+				for _, imp := range p.Imports {
+					if covers(other+"/...", imp) {
+						t.Errorf("%s imports %s", p.ImportPath, imp)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyCommandsPrint(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.ContainsFunc(printers, func(prefix string) bool { return strings.HasPrefix(p.ImportPath, prefix) }) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if imp == "log" || imp == "log/slog" || path.Base(imp) == "cobra" {
+				t.Errorf("%s imports %s: only cmd prints, logs and exits", p.ImportPath, imp)
+			}
+		}
+		if p.Name == "main" {
+			t.Errorf("%s is a command outside cmd", p.ImportPath)
+		}
+	}
+}
