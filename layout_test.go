@@ -22,12 +22,14 @@ var rules = []struct {
 	{"stopgap/template", []string{"github.com/goccy/go-yaml/...", "github.com/dlclark/regexp2/v2/..."}},
 	{"stopgap/models", []string{
 		"github.com/ollama/ollama/api", "github.com/ollama/ollama/envconfig", "github.com/tmaxmax/go-sse",
-		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...",
+		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...", "github.com/ollama/ollama/types/model",
 	}},
 	{"stopgap/models/tokenizer", []string{"stopgap/models", "github.com/ollama/ollama/tokenizer", "github.com/ollama/ollama/api"}},
-	{"stopgap/tools", []string{"github.com/santhosh-tekuri/jsonschema/v6/...", "golang.org/x/text/..."}},
+	{"stopgap/tools", []string{
+		"github.com/santhosh-tekuri/jsonschema/v6/...", "github.com/agnivade/levenshtein", "golang.org/x/text/...", "golang.org/x/sync/...",
+	}},
 	{"stopgap/tools/corpus", []string{
-		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...",
+		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...", "github.com/agnivade/levenshtein",
 	}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/trace", []string{"stopgap/runner"}},
