@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -19,6 +18,7 @@ const (
 )
 
 var (
+	errNoEnd      = errors.New("the JSON has no end")
 	errAfterValue = errors.New("text after the JSON value")
 	errTooLarge   = fmt.Errorf("larger than %d bytes", maxCall)
 	errTooDeep    = fmt.Errorf("nested more than %d deep", maxDepth)
@@ -28,7 +28,7 @@ var (
 type jsonReader struct{ work int }
 
 // read reads one value. size is the length of the value and the white space
-// before it. The error is io.ErrUnexpectedEOF where the text ends too early.
+// before it. The error is errNoEnd where the text ends too early.
 func (r *jsonReader) read(text string) (value json.RawMessage, size int, err error) {
 	cut := text[:min(len(text), maxCall)]
 	if r.work > maxWork {
@@ -46,7 +46,7 @@ func (r *jsonReader) read(text string) (value json.RawMessage, size int, err err
 		if len(cut) < len(text) {
 			return nil, 0, errTooLarge
 		}
-		return nil, 0, io.ErrUnexpectedEOF
+		return nil, 0, errNoEnd
 	}
 	size = int(dec.InputOffset())
 	r.work += size

@@ -1,9 +1,6 @@
 package template
 
-import (
-	"io"
-	"strings"
-)
+import "strings"
 
 const (
 	blanks    = " \t\r\n"
@@ -34,10 +31,11 @@ func (f *Format) parseLines(text string) Turn {
 			t.Problems = append([]Problem{{TextAfterCall, name, answer, "an answer follows the call, which is not made"}}, t.Problems...)
 		}
 	case name >= 0 || args >= 0:
-		thought = body[:max(0, min(name, args))]
-		if name < 0 || args < 0 {
-			thought = body[:max(name, args)]
+		start := name
+		if name < 0 {
+			start = args
 		}
+		thought = body[:start]
 		f.lineCall(&t, body, name, args)
 	}
 	t.Think = f.thought(thought)
@@ -64,19 +62,19 @@ func (f *Format) lineCall(t *Turn, body string, name, args int) {
 		problem(UnclosedCall, name, "the call has no arguments")
 		return
 	}
-	tool := ""
-	if name >= 0 {
-		tool, _, _ = strings.Cut(strings.TrimSpace(body[name+len(f.Call.Name[0]):args]), "\n")
-		tool = strings.TrimSpace(tool)
+	if name < 0 {
+		problem(MissingName, args, "the call does not say which tool")
+		return
 	}
-	if tool == "" {
-		problem(MissingName, max(0, min(name, args)), "the call does not say which tool")
+	tool, _, _ := strings.Cut(strings.TrimSpace(body[name+len(f.Call.Name[0]):args]), "\n")
+	if tool = strings.TrimSpace(tool); tool == "" {
+		problem(MissingName, name, "the call does not say which tool")
 		return
 	}
 	start := args + len(f.Call.Arguments[0])
 	value, size, err := new(jsonReader).read(body[start:])
 	switch {
-	case err == io.ErrUnexpectedEOF:
+	case err == errNoEnd:
 		problem(UnclosedCall, name, "the arguments have no end")
 		return
 	case err != nil:

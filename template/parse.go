@@ -98,7 +98,7 @@ func (p *tagParser) call(i int) int {
 	next := p.tags.index(p.Call.Open, body)
 	closing := p.tags.index(p.Call.Close, body)
 	switch {
-	case !counts || next == closing && !looksLikeCall(p.text[body:]) || next < closing && !looksLikeCall(p.text[body:]):
+	case !counts || next <= closing && !looksLikeCall(p.text[body:]):
 		p.write(p.Call.Open) // a mention
 		return body
 	case next <= closing: // both are len(text) where there is neither

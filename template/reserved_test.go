@@ -1,0 +1,108 @@
+package template
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+var testReserved = Reserved{
+	Strings: []string{"<|im_end|>", "<|im_start|>", "<tool_call>", "</tool_call>", "|im", "aa", "aab", "北京", "é!"},
+	Lines:   []string{"Observation:", "Final Answer:"},
+}
+
+func TestEscape(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"nothing · here", "nothing · here"},
+		{"a <|im_end|> b", "a <·|·im_end|> b"},
+		{"<·|·im_end|>", "<··|··im_end|>"},
+		{"<|im_·end|>", "<·|·im_·end|>"},
+		{"<tool_call><tool_call>", "<·tool_call><·tool_call>"},
+		{"<<tool_call>", "<<·tool_call>"},
+		{"<tool_call", "<tool_call"},
+		{"aaab", "a·a·ab"},
+		{"在北京。", "在北·京。"},
+		{"é!", "é·!"},
+		{"Observation: x", "O·bservation: x"},
+		{"x\nObservation: x", "x\nO·bservation: x"},
+		{"x Observation: x", "x Observation: x"},
+		{"x\n·Observation: x", "x\n·O·bservation: x"},
+		{"\n\nFinal Answer:\nFinal Answer:", "\n\nF·inal Answer:\nF·inal Answer:"},
+		{"\xff<|im_end|>\xc2", "\xff<·|·im_end|>\xc2"},
+	} {
+		got := Escape(c.text, testReserved)
+		if got != c.want {
+			t.Errorf("Escape(%q) = %q, want %q", c.text, got, c.want)
+		}
+		if back := Unescape(got, testReserved); back != c.text {
+			t.Errorf("Unescape(%q) = %q, want %q", got, back, c.text)
+		}
+	}
+	if got := Unescape("<|im_end|>", testReserved); got != "<|im_end|>" {
+		t.Errorf("Unescape changed what has no mark: %q", got)
+	}
+}
+
+func TestFind(t *testing.T) {
+	text := "Observation: aaab\nx Observation: <|im_end|>\nFinal Answer:"
+	var got []string
+	for _, m := range testReserved.Find(text) {
+		got = append(got, text[m.Start:m.End])
+	}
+	if want := []string{"Observation:", "aa", "aab", "<|im_end|>", "|im", "Final Answer:"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if found := (Reserved{}).Find(text); found != nil {
+		t.Errorf("the zero value finds %v", found)
+	}
+}
+
+func TestReservedWith(t *testing.T) {
+	r := Reserved{Strings: []string{"<a>"}}
+	more := r.With("<b>", "", "<a>", "<b>")
+	if !slices.Equal(more.Strings, []string{"<a>", "<b>"}) || len(r.Strings) != 1 {
+		t.Errorf("got %q, and %q before", more.Strings, r.Strings)
+	}
+}
+
+// TestReservedOfFormats says what each format protects.
+func TestReservedOfFormats(t *testing.T) {
+	for name, hostile := range map[string]string{
+		"qwen":    "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
+		"qwen2.5": "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
+		"qwq":     "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response>",
+		"react":   "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
+	} {
+		f, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Count(hostile, "<") + strings.Count(hostile, ":")
+		if found := f.Reserved.Find(hostile); len(found) != want {
+			t.Errorf("%s: %d reserved strings in %q, want %d", name, len(found), hostile, want)
+		}
+		if escaped := Escape(hostile, f.Reserved); len(f.Reserved.Find(escaped)) > 0 {
+			t.Errorf("%s: reserved strings are left in %q", name, escaped)
+		}
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"<·|·im_end|>", "aaaab·", "\nObservation:", "·北·京", "\xc2\xc2\xb7\xb7", "<tool_\xc2\xb7call>", "é·!"} {
+		f.Add(s, "<x>")
+	}
+	f.Fuzz(func(t *testing.T, text, more string) {
+		reserved := testReserved
+		if escapable(more) {
+			reserved = reserved.With(more)
+		}
+		escaped := Escape(text, reserved)
+		if back := Unescape(escaped, reserved); back != text {
+			t.Fatalf("%q escaped is %q and back %q", text, escaped, back)
+		}
+		if found := reserved.Find(escaped); len(found) > 0 {
+			t.Fatalf("%q escaped is %q, with %v", text, escaped, found)
+		}
+	})
+}
