@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stopgap/models"
+)
+
+// A checkup is what the doctor found at one server.
+type checkup struct {
+	Server  string       `json:"server"`
+	URL     string       `json:"url"`
+	Problem string       `json:"problem,omitempty"` // why it cannot be used
+	Hint    string       `json:"hint,omitempty"`    // what to do about it
+	Models  []modelRow   `json:"models,omitempty"`
+	Chosen  *examination `json:"chosen,omitempty"`
+}
+
+// An examination is what the doctor found about one model.
+type examination struct {
+	Ref     string       `json:"ref"`
+	Why     string       `json:"why,omitempty"`
+	Version string       `json:"version,omitempty"` // of the server
+	Context models.Count `json:"context"`           // tokens a request may use, null where unknown
+	Trained models.Count `json:"trained"`           // context length of the model's training
+	Slots   models.Count `json:"slots"`
+	Prefix  *prefix      `json:"prefix,omitempty"`
+	Problem string       `json:"problem,omitempty"`
+	Hint    string       `json:"hint,omitempty"`
+}
+
+// A prefix says whether two sessions that take turns keep their caches.
+type prefix struct {
+	Verdict models.PrefixVerdict `json:"verdict"`
+	Exact   bool                 `json:"exact"` // from the server's counts, not from its times
+	Advice  string               `json:"advice,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	s := newSettings()
+	var asJSON, quick bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check which servers answer and how well they are set up",
+		Long: `Check which servers answer, which models they have, how large their context is,
+and whether the beginning of a prompt is really reused when two sessions take
+turns; if not, the flag that helps. The measurement sends a dozen short prompts
+to one model of each server, which loads that model.
+
+With --model only that model is checked. Exit code 0 when there is a usable
+model, 3 when there is none.`,
+		Example: "  stopgap doctor\n  stopgap doctor --model llamacpp:http://127.0.0.1:8080 --json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.settle(cmd, s); err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return a.doctor(ctx, s, quick, asJSON)
+		},
+	}
+	addFlags(cmd, s, groupModel, groupOutput)
+	hideFlags(cmd, "trace")
+	ownFlags(cmd, func(f *pflag.FlagSet) {
+		f.BoolVar(&asJSON, "json", false, "print JSON")
+		f.BoolVar(&quick, "quick", false, "do not measure the reuse of prompts")
+	})
+	a.completeFlags(cmd, s)
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error {
+	busy := a.screen(a.stderr, s.color)
+	if s.quiet {
+		busy.cursor = false
+	}
+	spin := newSpinner(a.stderr, busy)
+	defer spin.Close()
+	spin.show("looking for servers")
+	var found []models.Finding
+	var all []checkup
+	if s.model != "" {
+		x := a.examine(ctx, s, spin, s.model, quick)
+		x.Why = "from the " + s.origins["model"].String()
+		all = []checkup{{Server: x.Version, Chosen: x}}
+	} else {
+		found = models.Probe(ctx, a.modelOptions(s))
+		for _, f := range found {
+			c := checkup{Server: f.Server, URL: masked(f.URL), Models: modelRows([]models.Finding{f})}
+			if f.Err != nil {
+				c.Problem, c.Hint = shortReason(f.Err), hint(f.Err)
+			}
+			if f.Ref != "" {
+				c.Chosen = a.examine(ctx, s, spin, f.Ref, quick)
+				c.Chosen.Why = f.Why
+			}
+			all = append(all, c)
+		}
+	}
+	spin.hide()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := a.printCheckups(s, all, asJSON); err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.Chosen != nil && c.Chosen.Problem == "" {
+			return nil
+		}
+	}
+	return &models.NoServerError{Tried: found}
+}
+
+// shortReason is an error without the address, which stands beside it.
+func shortReason(err error) string {
+	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// examine asks a server about one model, and measures.
+func (a *app) examine(ctx context.Context, s *settings, spin *spinner, ref string, quick bool) *examination {
+	x := &examination{Ref: masked(ref)}
+	fault := func(err error) *examination {
+		x.Problem, x.Hint = err.Error(), hint(err)
+		return x
+	}
+	m, err := a.openModel(ref, s)
+	if err != nil {
+		return fault(err)
+	}
+	if d, ok := m.(models.Describer); ok {
+		info, err := d.Describe(ctx)
+		if err != nil {
+			return fault(err)
+		}
+		x.Version, x.Context, x.Trained, x.Slots = info.Server, info.Context, info.Trained, info.Slots
+	}
+	if quick {
+		return x
+	}
+	spin.show("measuring the reuse of prompts with " + printable(x.Ref))
+	report, err := models.MeasurePrefix(ctx, m)
+	if err != nil {
+		return fault(err)
+	}
+	x.Prefix = &prefix{report.Verdict, report.Exact, report.Advice}
+	// A model that was not loaded is now, and its server knows more of it.
+	if d, ok := m.(models.Describer); ok && !x.Context.Known {
+		if info, err := d.Describe(ctx); err == nil {
+			x.Context = info.Context
+		}
+	}
+	return x
+}
+
+// printCheckups prints a report for people, or JSON.
+func (a *app) printCheckups(s *settings, all []checkup, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(all)
+	}
+	screen := a.screen(a.stdout, s.color)
+	p := func(indent int, attribute, text string) {
+		for _, line := range wrap(printable(text), screen.width(), indent) {
+			fmt.Fprintln(a.stdout, screen.paint(attribute, line))
+		}
+	}
+	for _, c := range all {
+		switch {
+		case c.Chosen != nil:
+			p(0, bold, strings.TrimSpace("✓ "+c.Server+" "+c.URL))
+		case c.Problem != "":
+			p(0, dim, fmt.Sprintf("- %s %s: %s", c.Server, c.URL, c.Problem))
+		default:
+			p(0, yellow, fmt.Sprintf("! %s %s: it has no model that writes text", c.Server, c.URL))
+		}
+		for _, m := range c.Models {
+			size := ""
+			if m.Size > 0 {
+				size = " " + humanize.Bytes(uint64(m.Size))
+			}
+			p(2, plainText, strings.TrimSpace(m.Ref+size+" "+m.Detail))
+		}
+		if c.Chosen != nil {
+			a.printExamination(p, c.Chosen)
+		}
+	}
+	return a.stdout.err
+}
+
+const plainText = "0" // no attribute
+
+func (a *app) printExamination(p func(int, string, string), x *examination) {
+	p(2, plainText, fmt.Sprintf("checked: %s (%s)", x.Ref, x.Why))
+	if x.Problem != "" {
+		p(4, red, x.Problem)
+		if x.Hint != "" {
+			p(4, plainText, "hint: "+x.Hint)
+		}
+		return
+	}
+	context := "context: " + x.Context.String()
+	if x.Trained.Known {
+		context += fmt.Sprintf(" of %d tokens", x.Trained.N)
+	}
+	p(4, plainText, context)
+	if x.Slots.Known {
+		p(4, plainText, "slots: "+x.Slots.String())
+	}
+	if x.Prefix == nil {
+		return
+	}
+	attribute, words := green, "prompts are reused when two sessions take turns"
+	switch x.Prefix.Verdict {
+	case models.PrefixLost:
+		attribute, words = yellow, "prompts are read again when two sessions take turns"
+	case models.PrefixUnknown:
+		attribute, words = plainText, "whether prompts are reused is unknown: the server does not say"
+	}
+	if !x.Prefix.Exact && x.Prefix.Verdict != models.PrefixUnknown {
+		words += " (judged by time)"
+	}
+	p(4, attribute, words)
+	if x.Prefix.Advice != "" {
+		p(4, plainText, "hint: start the server with "+x.Prefix.Advice)
+	}
+}
+
+// wrap breaks a text into lines of at most width columns, all indented, the
+// ones after the first a little more.
+func wrap(text string, width, indent int) []string {
+	pad := strings.Repeat(" ", indent)
+	if width == plain {
+		return []string{pad + text}
+	}
+	var lines []string
+	line := pad
+	for _, word := range strings.Fields(text) {
+		if strings.TrimSpace(line) != "" && cells(line)+1+cells(word) > width {
+			lines = append(lines, line)
+			line = pad + "  "
+		}
+		if strings.TrimSpace(line) != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"stopgap/internal/config"
+	"stopgap/models"
+	"stopgap/runner"
+	"stopgap/stopping"
+	"stopgap/template"
+	"stopgap/tools"
+	"stopgap/tools/corpus"
+)
+
+// explain prints an error and what to do next. It is the only place where
+// errors become words for people.
+func (a *app) explain(err error) {
+	var end *ending
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return
+	case errors.As(err, &end) && (end.err == nil || end.termination == runner.TermCancelled):
+		return // the last line of the view has told it
+	}
+	fmt.Fprintln(a.stderr, "stopgap: "+printable(err.Error()))
+	if h := hint(err); h != "" {
+		fmt.Fprintln(a.stderr, "hint: "+printable(h))
+	}
+}
+
+// isUsage reports whether an error of one of the packages is about what the
+// user gave.
+func isUsage(err error) bool {
+	return is[*models.RefError](err) || is[*models.PromptError](err) ||
+		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
+		is[*tools.SpecError](err) || is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
+		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
+		errors.Is(err, runner.ErrNoQuestion)
+}
+
+// hint says what to do about an error, or nothing.
+func hint(err error) string {
+	if e, ok := errors.AsType[*usageError](err); ok && e.hint != "" {
+		return e.hint
+	}
+	if h := serverHint(err); h != "" {
+		return h
+	}
+	if e, ok := errors.AsType[*template.FormatError](err); ok {
+		if errors.Is(e, fs.ErrNotExist) {
+			return "--format takes a name (" + strings.Join(template.Names(), ", ") + ") or the path of a format file"
+		}
+		return "correct the file, or use --format " + defaultFormat
+	}
+	if e, ok := errors.AsType[*stopping.CompileError](err); ok {
+		if e.Hint != "" {
+			return e.Hint
+		}
+		return "--stop-regex takes the syntax of .NET and Python; a plain text goes with --stop"
+	}
+	if is[*stopping.BudgetError](err) {
+		return "write the expression so that it backtracks less, for example with [^<]* in place of .*"
+	}
+	if e, ok := errors.AsType[*tools.SpecError](err); ok {
+		return fmt.Sprintf("--call-limit names a tool of the run; %q is none (search and read come with --corpus)", e.Name)
+	}
+	return fileHint(err)
+}
+
+// fileHint is about files that the user named.
+func fileHint(err error) string {
+	if e, ok := errors.AsType[*corpus.ReadError](err); ok {
+		if errors.Is(e, fs.ErrNotExist) {
+			return "--corpus takes an existing folder, or a .jsonl file with one document a line"
+		}
+		return "check that you may read it"
+	}
+	if is[*corpus.NoDocumentsError](err) {
+		return "indexed are .md, .markdown, .txt, .rst, .org, .jsonl and .ndjson files"
+	}
+	if is[*corpus.IndexError](err) {
+		return "keep the index in another file with --index FILE"
+	}
+	if e, ok := errors.AsType[*config.Error](err); ok {
+		if e.Near != "" {
+			return fmt.Sprintf("did you mean %q? \"stopgap config\" lists all settings", e.Near)
+		}
+		return "correct the file, or leave it out with --config \"\""
+	}
+	if is[*config.ValueError](err) {
+		return "\"stopgap run --help\" tells what each setting takes"
+	}
+	return ""
+}
+
+// serverHint is about the errors of model servers.
+func serverHint(err error) string {
+	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
+		return startHint(e.Server)
+	}
+	if is[*models.NoServerError](err) {
+		return "start Ollama (\"ollama serve\") or llama-server (\"llama-server -m model.gguf\"), or name a model with --model"
+	}
+	if e, ok := errors.AsType[*models.NotFoundError](err); ok {
+		return notFoundHint(e)
+	}
+	if is[*models.LoadingError](err) {
+		return "wait until the server has loaded the model, then ask again"
+	}
+	if e, ok := errors.AsType[*models.OverflowError](err); ok {
+		return overflowHint(e)
+	}
+	if is[*models.CutError](err) {
+		return "look at the server's log: it may have been stopped or have run out of memory; what came until then is above"
+	}
+	if e, ok := errors.AsType[*models.StallError](err); ok {
+		if e.Phase == models.StallFirstToken {
+			return "a large model loads slowly: allow more with --first-token-timeout, or look at the server's log"
+		}
+		return "look at the server's log, or allow more with --token-timeout"
+	}
+	if is[*models.ProtocolError](err) {
+		return "check that the address belongs to the kind of server that --model names (" + kinds() + ")"
+	}
+	if e, ok := errors.AsType[*models.ServerError](err); ok {
+		if e.Status == 401 || e.Status == 403 {
+			return "the server wants a key: put it into STOPGAP_API_KEY, or name its variable with --api-key-env"
+		}
+		return "look at the server's log; \"stopgap doctor\" checks the servers"
+	}
+	if e, ok := errors.AsType[*models.RefError](err); ok {
+		if len(e.Kinds) == 1 {
+			return "--model takes " + e.Kinds[0].Form + ", " + e.Kinds[0].Help
+		}
+		return "--model takes " + kinds() + "; \"stopgap models\" lists what there is"
+	}
+	return ""
+}
+
+// kinds lists the forms of model references.
+func kinds() string {
+	var forms []string
+	for _, k := range models.Kinds() {
+		forms = append(forms, k.Form)
+	}
+	return strings.Join(forms, ", ")
+}
+
+func startHint(server string) string {
+	switch server {
+	case "ollama":
+		return "start it with \"ollama serve\", or say in OLLAMA_HOST where it listens"
+	case "llama-server":
+		return "start it with \"llama-server -m model.gguf\", or use --model ollama:NAME"
+	}
+	return "check the address and that the server runs; \"stopgap doctor\" looks for servers"
+}
+
+func notFoundHint(e *models.NotFoundError) string {
+	if near := config.Nearest(e.Model, e.Available); near != "" {
+		return fmt.Sprintf("did you mean %q? \"stopgap models\" lists what there is", near)
+	}
+	get := "\"stopgap models\" lists what there is"
+	if e.Server == "ollama" {
+		get = fmt.Sprintf("get it with \"ollama pull %s\"", e.Model)
+	}
+	if n := len(e.Available); n > 0 {
+		get += "; there is " + strings.Join(e.Available[:min(n, 5)], ", ")
+		if n > 5 {
+			get += fmt.Sprintf(" and %d more", n-5)
+		}
+	}
+	return get
+}
+
+// overflowHint tells how to get a larger context.
+func overflowHint(e *models.OverflowError) string {
+	size := ""
+	if e.PromptTokens.Known {
+		size = fmt.Sprintf(" (%d tokens and room for the answer)", e.PromptTokens.N)
+	}
+	return "ask for a larger context with --context N" + size +
+		" on Ollama, or start llama-server with -c N; or shorten the question"
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"stopgap/models"
+	"stopgap/runner"
+	"stopgap/stopping"
+	"stopgap/template"
+	"stopgap/tools"
+	"stopgap/tools/corpus"
+)
+
+// A kit is everything that a run is made of. Close it after the run.
+type kit struct {
+	runner *runner.Runner
+	task   runner.Task // without the question
+	ref    string      // of the model
+	info   models.Info // what the server says of it
+	index  *corpus.Index
+}
+
+// Close closes what the run had open.
+func (k *kit) Close() {
+	if k.index != nil {
+		_ = k.index.Close() // it was only read
+	}
+}
+
+// prepare makes a kit without a model, so that faults of the format, the
+// criteria and the corpus are told before a server is asked anything.
+func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
+	format, err := template.Load(s.format)
+	if err != nil {
+		return nil, err
+	}
+	if s.singleCall && !format.SingleCall {
+		single := *format
+		single.SingleCall = true
+		format = &single
+	}
+	system, err := s.systemText()
+	if err != nil {
+		return nil, err
+	}
+	criteria, err := a.criteria(s)
+	if err != nil {
+		return nil, err
+	}
+	k := &kit{
+		runner: &runner.Runner{
+			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
+			Limits: runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
+		},
+		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
+	}
+	if s.corpus != "" {
+		if k.index, err = a.openCorpus(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// criteria are the stop criteria of the flags. What an expression will do that
+// it may not seem to do is told.
+func (a *app) criteria(s *settings) ([]stopping.Criterion, error) {
+	var out []stopping.Criterion
+	for _, text := range s.stops {
+		out = append(out, stopping.Criterion{Name: "--stop " + text, Literal: text, Strip: true})
+	}
+	for _, pattern := range s.stopRegex {
+		out = append(out, stopping.Criterion{Name: "--stop-regex " + pattern, Regex: pattern})
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	set, err := stopping.Compile(out...)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range set.Warnings() {
+		if !s.quiet {
+			a.note("%s", w)
+		}
+	}
+	return out, nil
+}
+
+// pairs splits key=value; the flag has checked the form.
+func pairs(list []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range list {
+		key, value, _ := strings.Cut(kv, "=")
+		out[key] = value
+	}
+	return out
+}
+
+// resultShare is the part of the context that one tool's result may take.
+const resultShare = 4
+
+// equip gives the run its tools. It comes after the model, whose context
+// limits how long a result may be.
+func (k *kit) equip(s *settings) error {
+	var list []tools.Tool
+	if k.index != nil {
+		list = k.index.Tools()
+	}
+	if len(list) == 0 && len(s.callLimits) == 0 {
+		return nil
+	}
+	opts := tools.Options{Limit: s.maxCalls, Limits: map[string]int{}}
+	if opts.Limit == 0 {
+		opts.Limit = k.runner.Format.MaxCalls
+	}
+	for _, l := range s.callLimits {
+		name, n, _ := strings.Cut(l, "=")
+		opts.Limits[name], _ = strconv.Atoi(n) // the flag has checked it
+	}
+	if k.runner.Context > 0 {
+		opts.MaxTokens = min(tools.DefaultMaxTokens, k.runner.Context/resultShare)
+	}
+	set, err := tools.NewSet(list, opts)
+	k.runner.Tools = set
+	return err
+}
+
+// modelOptions are how models are reached.
+func (a *app) modelOptions(s *settings) models.Options {
+	limit := func(d time.Duration) time.Duration {
+		if d == 0 {
+			return -1 // no limit
+		}
+		return d
+	}
+	return models.Options{
+		OllamaHost: a.env("OLLAMA_HOST"), APIKey: a.env(s.apiKeyEnv), ContextSize: s.context,
+		FirstToken: limit(s.firstToken), BetweenTokens: limit(s.between),
+	}
+}
+
+// connect chooses and opens the model and asks its server what it is. A server
+// that is not there and a model that it does not have are told at once;
+// whatever else is wrong with the question is left to the run itself, which
+// can wait.
+func (a *app) connect(ctx context.Context, s *settings, k *kit) error {
+	ref, why, err := a.chooseModel(ctx, s)
+	if err != nil {
+		return err
+	}
+	model, err := a.openModel(ref, s)
+	if err != nil {
+		return err
+	}
+	if d, ok := model.(models.Describer); ok {
+		k.info, err = d.Describe(ctx)
+		if is[*models.UnreachableError](err) || is[*models.NotFoundError](err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	k.ref = ref
+	k.runner.Model, k.runner.Name, k.runner.Context = model, masked(ref), k.info.Context.N
+	if !s.quiet {
+		a.note("using %s (%s)", masked(ref), why)
+	}
+	return nil
+}
+
+// openModel opens a reference. A script that cannot be read is the user's
+// fault like any other file.
+func (a *app) openModel(ref string, s *settings) (models.Model, error) {
+	model, err := models.Open(ref, a.modelOptions(s))
+	switch {
+	case err == nil || is[*models.RefError](err):
+		return model, err
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &usageError{err, "--model script:FILE takes a file that exists"}
+	}
+	return nil, &usageError{err, "correct the file"}
+}
+
+// chooseModel gives the reference of the model to use, and why that one.
+func (a *app) chooseModel(ctx context.Context, s *settings) (ref, why string, err error) {
+	if s.model != "" {
+		return s.model, "from the " + s.origins["model"].String(), nil
+	}
+	found, err := models.Discover(ctx, a.modelOptions(s))
+	if err != nil {
+		return "", "", err
+	}
+	return found.Ref, fmt.Sprintf("found %s at %s, %s", found.Server, found.URL, found.Why), nil
+}

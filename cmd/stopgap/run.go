@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stopgap/runner"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	s := newSettings()
+	var asJSON, showPrompt bool
+	cmd := &cobra.Command{
+		Use:   "run [QUESTION]",
+		Short: "Ask a question",
+		Long: `Ask a question. It is the argument, or standard input where there is none;
+in a terminal without either, a conversation begins (Ctrl-C ends an answer,
+Ctrl-D leaves).
+
+The answer goes to standard output, everything else to standard error. Ctrl-C
+ends the generation at the server and still tells what is known; a second one
+ends the command at once.
+
+Exit codes: 0 answered, 1 no answer, 2 wrong usage, 3 the server, 130 interrupted.`,
+		Example: `  stopgap run "What does the contract say about notice?" --corpus ~/contracts
+  stopgap run --model ollama:qwen3:8b "Why is the sky blue?"
+  git diff | stopgap run --system "Review this change." --quiet
+  stopgap run "…" --json --trace runs.jsonl | jq .event`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.settle(cmd, s); err != nil {
+				return err
+			}
+			return a.answer(cmd, s, args, asJSON, showPrompt)
+		},
+	}
+	addFlags(cmd, s, groups[:len(groups)-1]...)
+	ownFlags(cmd, func(f *pflag.FlagSet) {
+		f.BoolVar(&asJSON, "json", false, "print the events as JSON lines, and nothing else, on standard output")
+		f.BoolVar(&showPrompt, "show-prompt", false, "print the prompt on standard error first")
+	})
+	a.completeFlags(cmd, s)
+	return cmd
+}
+
+// answer answers one question, or holds a conversation.
+func (a *app) answer(cmd *cobra.Command, s *settings, args []string, asJSON, showPrompt bool) error {
+	talk := len(args) == 0 && isTerminal(a.stdin)
+	var err error
+	question := ""
+	if !talk {
+		if question, err = a.question(args, s); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	k, err := a.prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	j, err := a.openJournal(s, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := a.connect(ctx, s, k); err != nil {
+		return err
+	}
+	if err := k.equip(s); err != nil {
+		return err
+	}
+	e := &exchange{app: a, kit: k, journal: j}
+	if showPrompt {
+		e.prompt = func(segments []runner.Segment) { a.printSegments(a.stderr, a.screen(a.stderr, s.color), segments) }
+	}
+	if asJSON {
+		e.view = jsonView{a.stdout}
+	} else {
+		e.view = a.newView(s)
+	}
+	defer e.view.Close()
+	if talk {
+		stop() // between two questions Ctrl-C is a key like any other
+		return a.converse(cmd.Context(), e, s)
+	}
+	_, err = e.ask(ctx, question, nil)
+	return err
+}
+
+// interruptible gives a context that the first Ctrl-C or SIGTERM ends. The
+// second one finds the signals' usual effect and ends the process.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// An exchange asks questions and shows and records what happens.
+type exchange struct {
+	app     *app
+	kit     *kit
+	view    viewer
+	journal *journal
+	prompt  func([]runner.Segment) // shows the prompt; nil for no
+}
+
+// ask runs one task. The ledger is that of the conversation so far, or nil.
+func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledger) (runner.Outcome, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	task := e.kit.task
+	task.Question, task.Ledger = question, ledger
+	e.journal.begin(e.kit.ref, e.kit.info.Server)
+
+	var outcome runner.Outcome
+	var shown, failed error
+	for ev, err := range e.kit.runner.Run(ctx, task) {
+		if err != nil {
+			failed = err
+			break
+		}
+		e.journal.event(ev)
+		switch ev := ev.(type) {
+		case runner.Started:
+			if e.prompt != nil {
+				e.prompt(ev.Prompt)
+			}
+		case runner.Ended:
+			outcome = ev.Outcome
+		}
+		if shown == nil {
+			if shown = e.view.Event(ev); shown != nil {
+				cancel() // nobody reads: end the generation, and let the journal see the end
+			}
+		}
+	}
+	switch {
+	case shown != nil:
+		return outcome, shown
+	case failed != nil && outcome.Termination == "": // the run never began
+		return outcome, failed
+	case outcome.Termination == runner.TermAnswered || outcome.Termination == runner.TermAnsweredForced:
+		return outcome, nil
+	}
+	return outcome, &ending{outcome.Termination, failed}
+}
+
+// A jsonView prints the events for other programs.
+type jsonView struct{ out *output }
+
+// Event prints one event on one line.
+func (v jsonView) Event(ev runner.Event) error {
+	line, err := runner.MarshalEvent(ev)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", ev.Kind(), err)
+	}
+	_, err = v.out.Write(append(line, '\n'))
+	return err
+}
+
+// Close does nothing.
+func (jsonView) Close() {}

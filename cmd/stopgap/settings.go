@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stopgap/internal/config"
+	"stopgap/models"
+)
+
+const defaultFormat = "qwen"
+
+// Settings are everything that a flag, a variable STOPGAP_… or the
+// configuration file can say.
+type settings struct {
+	model      string
+	context    int
+	firstToken time.Duration
+	between    time.Duration
+	apiKeyEnv  string
+
+	format      string
+	system      string
+	date        string
+	values      []string
+	maxQuestion uint64
+
+	corpus string
+	index  string
+
+	maxTurns   int
+	maxTokens  int
+	turnTokens int
+	maxCalls   int
+	callLimits []string
+	timeout    time.Duration
+	singleCall bool
+	stops      []string
+	stopRegex  []string
+
+	sampling models.Sampling
+
+	trace string
+	quiet bool
+	color string
+
+	// origins tell where each setting came from, by name.
+	origins map[string]config.Origin
+}
+
+func newSettings() *settings {
+	return &settings{
+		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
+		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, color: "auto",
+	}
+}
+
+// A group is a few flags under one heading of the help. The names of all
+// groups but groupThis are settings.
+type group string
+
+const (
+	groupModel    group = "Model"
+	groupPrompt   group = "Prompt"
+	groupTools    group = "Tools"
+	groupLimits   group = "Limits"
+	groupStopping group = "Stopping"
+	groupSampling group = "Sampling"
+	groupOutput   group = "Output"
+	groupThis     group = "This command" // never from the environment or the file
+)
+
+// groups is the order of the headings.
+var groups = [...]group{
+	groupModel, groupPrompt, groupTools, groupLimits, groupStopping, groupSampling, groupOutput, groupThis,
+}
+
+// flags makes the flags of one group.
+func (s *settings) flags(g group) *pflag.FlagSet {
+	f := pflag.NewFlagSet(string(g), pflag.ContinueOnError)
+	switch g {
+	case groupModel:
+		f.StringVarP(&s.model, "model", "m", s.model, "the model, as `REF`: "+kinds())
+		f.Var(count{&s.context, 0}, "context", "context size in tokens, for Ollama (num_ctx); 0 keeps what the server has")
+		f.Var(span{&s.firstToken}, "first-token-timeout", "longest wait for the first token, loading included; 0 for no limit")
+		f.Var(span{&s.between}, "token-timeout", "longest wait between two tokens; 0 for no limit")
+		f.Var(variable{&s.apiKeyEnv}, "api-key-env", "the environment variable that has the server's key")
+	case groupPrompt:
+		f.StringVarP(&s.format, "format", "f", s.format, "the prompt format: a `NAME` or a format file")
+		f.StringVar(&s.system, "system", s.system, "the system message: `TEXT`, or @FILE")
+		f.Var(date{&s.date}, "date", "the date that the prompt tells (default today)")
+		f.Var(list{&s.values, "KEY=VALUE", checkPair}, "set", "a value for the format's blocks (repeatable)")
+		f.Var(size{&s.maxQuestion}, "max-question", "the longest question that is taken")
+	case groupTools:
+		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR`, or of a .jsonl file")
+		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
+		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
+		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")
+	case groupLimits:
+		f.Var(count{&s.maxTurns, 1}, "max-turns", "how often the model may write before an answer is forced")
+		f.Var(count{&s.maxTokens, 0}, "max-tokens", "how long the whole prompt may become; 0 for the model's context")
+		f.Var(count{&s.turnTokens, 0}, "turn-tokens", "how much the model may write in a turn; 0 leaves it to the format")
+		f.Var(span{&s.timeout}, "timeout", "time for the whole run; 0 for no limit")
+	case groupStopping:
+		f.BoolVar(&s.singleCall, "single-call", s.singleCall, "halt after the first call of a turn")
+		f.Var(list{&s.stops, "TEXT", checkStop}, "stop", "end a turn at this text and cut it off (repeatable)")
+		f.Var(list{&s.stopRegex, "REGEX", checkStop}, "stop-regex", "end a turn where this matches and keep the match (repeatable)")
+	case groupSampling:
+		f.Var(decimal{&s.sampling.Temperature, 0, 100}, "temperature", "0 is the most likely token each time")
+		f.Var(decimal{&s.sampling.TopP, 0, 1}, "top-p", "take the likeliest tokens up to this probability")
+		f.Var(integer{&s.sampling.TopK, 0}, "top-k", "take the N likeliest tokens")
+		f.Var(decimal{&s.sampling.MinP, 0, 1}, "min-p", "drop tokens below this share of the likeliest")
+		f.Var(decimal{&s.sampling.PresencePenalty, -2, 2}, "presence-penalty", "against tokens that were there already")
+		f.Var(decimal{&s.sampling.RepeatPenalty, 0, 10}, "repeat-penalty", "against repetition")
+		f.Var(integer{&s.sampling.Seed, -1}, "seed", "of the random numbers")
+	case groupOutput:
+		f.StringVar(&s.trace, "trace", s.trace, "append the journal of the run to `FILE`")
+		f.BoolVarP(&s.quiet, "quiet", "q", s.quiet, "print only the answer and errors")
+		f.Var(choice{&s.color, []string{"auto", "always", "never"}}, "color", "colours; NO_COLOR is honoured by auto")
+	}
+	return f
+}
+
+const groupKey = "stopgap_group"
+
+// addFlags gives a command the flags of some groups.
+func addFlags(cmd *cobra.Command, s *settings, wanted ...group) {
+	for _, g := range wanted {
+		s.flags(g).VisitAll(func(f *pflag.Flag) { addFlag(cmd, g, f) })
+	}
+}
+
+func addFlag(cmd *cobra.Command, g group, f *pflag.Flag) {
+	f.Annotations = map[string][]string{groupKey: {string(g)}}
+	cmd.Flags().AddFlag(f)
+}
+
+// ownFlags puts flags that are no settings under the last heading.
+func ownFlags(cmd *cobra.Command, add func(*pflag.FlagSet)) {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add(f)
+	f.VisitAll(func(f *pflag.Flag) { addFlag(cmd, groupThis, f) })
+}
+
+// settingNames lists all settings, in the order of the help.
+func settingNames() []string {
+	var names []string
+	for _, g := range groups {
+		f := newSettings().flags(g)
+		f.SortFlags = false
+		f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	}
+	return names
+}
+
+// settle fills the settings from the environment and the configuration file
+// where the command line is silent.
+func (a *app) settle(cmd *cobra.Command, s *settings) error {
+	file, err := a.configFile(cmd)
+	if err != nil {
+		return err
+	}
+	s.origins, err = config.Apply(cmd.Flags(), settingNames(), a.lookup, file)
+	if err != nil {
+		return err
+	}
+	if s.date == "" {
+		s.date = a.now().Format(time.DateOnly)
+	}
+	return nil
+}
+
+// configFile reads the configuration file, if there is one. Only one that was
+// asked for must exist.
+func (a *app) configFile(cmd *cobra.Command) (*config.File, error) {
+	path, asked := a.configPath(cmd)
+	if path == "" {
+		return nil, nil
+	}
+	file, err := config.Read(path, settingNames())
+	if err != nil && errors.Is(err, fs.ErrNotExist) {
+		if !asked {
+			return nil, nil
+		}
+		return nil, &usageError{err: &config.Error{Path: path, Reason: "there is no such configuration file"}}
+	}
+	return file, err
+}
+
+// configPath is where the configuration file is, and whether somebody said so.
+// An empty --config or STOPGAP_CONFIG means none.
+func (a *app) configPath(cmd *cobra.Command) (path string, asked bool) {
+	if f := cmd.Flag("config"); f != nil && f.Changed {
+		return f.Value.String(), true
+	}
+	if v, ok := a.lookup("STOPGAP_CONFIG"); ok {
+		return v, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false // no home folder, no file
+	}
+	return filepath.Join(dir, "stopgap", "config.yaml"), false
+}

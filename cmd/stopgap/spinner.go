@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// A spinner shows that something is under way, on a line that disappears when
+// anything else is written. Its methods are safe for concurrent use; a nil
+// spinner shows nothing.
+type spinner struct {
+	mu     sync.Mutex
+	w      io.Writer
+	screen screen
+	label  string // empty while hidden
+	frame  int
+	tick   *time.Ticker // nil where the frame stands still
+	done   chan struct{}
+}
+
+var frames = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+const frameTime = 100 * time.Millisecond
+
+// newSpinner starts a spinner, hidden. Close ends it.
+func newSpinner(w io.Writer, s screen) *spinner {
+	if !s.cursor {
+		return nil
+	}
+	sp := &spinner{w: w, screen: s, tick: time.NewTicker(frameTime), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case <-sp.done:
+				return
+			case <-sp.tick.C:
+				sp.turn()
+			}
+		}
+	}()
+	return sp
+}
+
+func (s *spinner) turn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.label != "" {
+		s.frame++
+		s.draw()
+	}
+}
+
+// show puts a label on the line.
+func (s *spinner) show(label string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.label != label {
+		s.label = label
+		s.draw()
+	}
+}
+
+// draw leaves the cursor at the start of the line, so that a Ctrl-C echoed by
+// the terminal or another program's output does not stand behind the label.
+func (s *spinner) draw() {
+	text := s.screen.fit(frames[s.frame%len(frames)]+" "+s.label, 1)
+	fmt.Fprint(s.w, "\r\x1b[K"+s.screen.paint(dim, text)+"\r")
+}
+
+// hide clears the line.
+func (s *spinner) hide() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.label != "" {
+		s.label = ""
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+}
+
+// Close clears the line and ends the spinner.
+func (s *spinner) Close() {
+	if s == nil {
+		return
+	}
+	s.hide()
+	s.tick.Stop()
+	close(s.done)
+}
