@@ -29,8 +29,8 @@ import (
 //	    delay: 10ms        # before each chunk
 //	    error: cut         # after the text: cut, stall, server
 //
-// Which turn is next depends only on the prompt: the first turn whose after is
-// the end of the prompt; otherwise, of the turns without after, the one that
+// Which turn is next depends only on the prompt: the turn with the longest after
+// that the prompt ends in; otherwise, of the turns without after, the one that
 // follows the turn that was served for the longest beginning of this prompt.
 // The same prompt gets the same turn again.
 type Script struct {
@@ -249,10 +249,17 @@ func (m *scripted) next(prompt string) (turn ScriptTurn, reused int, ok bool) {
 
 // choose finds the turn for a new prompt: by its end, else the next in order.
 func (m *scripted) choose(prompt string, order int) (chosen, after int) {
+	chosen = -1
 	for i, t := range m.script.Turns {
-		if t.After != "" && strings.HasSuffix(prompt, t.After) {
-			return i, order
+		if t.After == "" || !strings.HasSuffix(prompt, t.After) {
+			continue
 		}
+		if chosen < 0 || len(t.After) > len(m.script.Turns[chosen].After) {
+			chosen = i
+		}
+	}
+	if chosen >= 0 {
+		return chosen, order
 	}
 	n := 0
 	for i, t := range m.script.Turns {
