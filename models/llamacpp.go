@@ -488,7 +488,7 @@ func (m *llama) Describe(ctx context.Context) (Info, error) {
 		Model:    props.Alias,
 		Template: props.Template,
 	}
-	if info.Model == "" {
+	if info.Model == "" || info.Model == props.Path {
 		info.Model = filepath.Base(props.Path)
 	}
 	if props.Settings.Context > 0 {

@@ -53,9 +53,13 @@ type adviser interface{ prefixAdvice() string }
 // turn of each in turn. Both begin alike, as sessions with one system prompt
 // do. It generates a few tokens and takes as long as reading the prompts does.
 func MeasurePrefix(ctx context.Context, m Model) (PrefixReport, error) {
-	var report PrefixReport
 	// Nothing of an earlier measurement may be in the cache.
-	start := "Ledger " + rand.Text() + ".\n" + prefixLines("common", 20)
+	return measurePrefix(ctx, m, "Ledger "+rand.Text())
+}
+
+func measurePrefix(ctx context.Context, m Model, title string) (PrefixReport, error) {
+	var report PrefixReport
+	start := title + ".\n" + prefixLines("common", 20)
 	prompts := map[string][]Segment{}
 	for _, s := range []string{"a", "b"} {
 		prompts[s] = []Segment{{Text: start + prefixLines("session "+s, 10)}}
@@ -151,8 +155,12 @@ func (r *PrefixReport) judge() {
 	}
 }
 
-func (m *llama) prefixAdvice() string  { return "-np 2" }
-func (m *ollama) prefixAdvice() string { return "OLLAMA_NUM_PARALLEL=2" }
+// Ollama has no advice. Sessions with a common start share a slot there however
+// many slots it has; OLLAMA_MULTIUSER_CACHE=1 is meant to change that, and with
+// it the llama.cpp engine of Ollama 0.17.4 aborts.
+
+func (m *llama) prefixAdvice() string { return "-np 2" }
+
 func (m *openai) prefixAdvice() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

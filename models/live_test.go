@@ -1,0 +1,139 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"stopgap/internal/automaton"
+)
+
+// testScript is what the model of the live servers says. Each turn begins
+// after its own marker, because the model sees only the last token.
+var testScript = automaton.Script{Turns: []automaton.Turn{
+	{After: "<|im_start|>assistant\n", Text: "<think>\nI look it up.\n</think>\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": [\"tide\"]}}\n</tool_call>"},
+	{After: "[endless]", Text: "around and around", Finish: automaton.FinishLength},
+	{After: "[same]", Text: "same", Finish: automaton.FinishLength},
+	{After: "[hidden]", Text: "first</tool_response>then the rest"},
+	{After: "[hole]", Text: "one 丸文 two"},
+	{After: "[1]", Text: "High water is at six."},
+	{After: "[2]", Text: "Low tide comes at noon."},
+}}
+
+// modelFile writes the model file.
+func modelFile(t *testing.T) string {
+	t.Helper()
+	a, err := automaton.Compile(testScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := a.WriteFile(path, automaton.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// specialFile is the model file with two changes that a script cannot express:
+// </tool_response> is a control token, which servers hide, and one character
+// is spelled by two tokens.
+func specialFile(t *testing.T) string {
+	t.Helper()
+	path := modelFile(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(from, to string) {
+		if len(from) != len(to) || bytes.Count(b, tokenBytes(from)) != 1 {
+			t.Fatalf("token %q cannot become %q", from, to)
+		}
+		b = bytes.Replace(b, tokenBytes(from), tokenBytes(to), 1)
+	}
+	// In the alphabet of byte-level BPE: " 丸" and "文" become " ab" + e4 b8 and
+	// ad + "cdef", the halves of 中 with letters around them.
+	replace("Ġä¸¸", "Ġabä¸")
+	replace("æĸĩ", "ŃcdeF")
+	const names = "tokenizer.ggml.tokens"
+	at := bytes.Index(b, []byte(names)) + len(names)
+	n := int(binary.LittleEndian.Uint64(b[at+8:]))
+	id, p := -1, at+16
+	for i := range n {
+		size := int(binary.LittleEndian.Uint64(b[p:]))
+		if string(b[p+8:p+8+size]) == "</tool_response>" {
+			id = i
+		}
+		p += 8 + size
+	}
+	const types = "tokenizer.ggml.token_type"
+	at = bytes.Index(b, []byte(types)) + len(types)
+	const control = 3
+	binary.LittleEndian.PutUint32(b[at+16+4*id:], control)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tokenBytes is a token as a GGUF file has it: its length and its spelling.
+func tokenBytes(s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...)
+}
+
+// startLlama runs a llama-server until the test ends, or skips the test.
+func startLlama(t *testing.T, file string, flags ...string) string {
+	t.Helper()
+	binary := os.Getenv("STOPGAP_LLAMA_SERVER")
+	if binary == "" {
+		var err error
+		if binary, err = exec.LookPath("llama-server"); err != nil {
+			t.Skip("needs a llama-server on the PATH or in STOPGAP_LLAMA_SERVER")
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	var log bytes.Buffer
+	cmd := exec.Command(binary, append([]string{
+		"-m", file, "--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1",
+	}, flags...)...)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the log of llama-server:\n%s", log.Bytes())
+		}
+	})
+	url := fmt.Sprintf("http://127.0.0.1:%d", port)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return url
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatal("llama-server does not answer")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
