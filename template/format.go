@@ -14,8 +14,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxSource is the size of the largest format file, in bytes.
-const maxSource = 1 << 20
+// maxSource and maxHead are the sizes of the largest format file and of its
+// head, in bytes. The head's is small because the YAML parser's time grows with
+// the square of what it gets.
+const (
+	maxSource = 1 << 20
+	maxHead   = 32 << 10
+)
 
 //go:embed formats/*.tmpl
 var shipped embed.FS
@@ -124,7 +129,8 @@ func unreadable(name string, err error) error {
 // whole, or by json or trim; they can be tested for emptiness but not compared
 // or cut.
 //
-// Line ends CR LF are read as LF. A file without "---" is a head alone, for
+// Line ends CR LF are read as LF. A file has at most 1 MiB, its head 32 KiB. A
+// file without "---" is a head alone, for
 // formats that extend a shipped one. The file is trusted: its blocks run as
 // they are, without a limit on time. The error is a *FormatError.
 func Compile(name string, src []byte) (*Format, error) {

@@ -1,5 +1,14 @@
 package template
 
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
 // Head is what a format file says before its blocks, key by key.
 type Head struct {
 	// Extends names a shipped format whose head and blocks are the starting
@@ -93,4 +102,137 @@ type Sampling struct {
 	MinP            *float64 `yaml:"min_p"`
 	PresencePenalty *float64 `yaml:"presence_penalty"`
 	RepeatPenalty   *float64 `yaml:"repeat_penalty"`
+}
+
+// decode reads the head into h, over what h has.
+func (s source) decode(h *Head) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // the head is any file; the library's parser is large
+			err = &FormatError{Name: s.name, Msg: fmt.Sprintf("the head is not YAML: %v", r)}
+		}
+	}()
+	err = yaml.UnmarshalWithOptions([]byte(s.head), h, yaml.Strict())
+	if err == nil {
+		return nil
+	}
+	fe := &FormatError{Name: s.name, Msg: err.Error(), Err: err}
+	var ye yaml.Error
+	if errors.As(err, &ye) {
+		fe.Msg = ye.GetMessage()
+		if t := ye.GetToken(); t != nil && t.Position != nil {
+			fe.Line = t.Position.Line
+		}
+	}
+	var te *yaml.TypeError
+	var ne *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(err, &te):
+		fe.Msg = fmt.Sprintf("%s expected, found %s", kindWord(te.DstType), kindWord(te.SrcType))
+	case errors.As(err, &ne):
+		fe.Msg = fmt.Sprintf("a %s where a %s is expected", ne.Actual.YAMLName(), ne.Expected.YAMLName())
+	}
+	return fe
+}
+
+// kindWord names a Go type in the words of someone who writes YAML.
+func kindWord(t reflect.Type) string {
+	if t == nil {
+		return "nothing"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a group of keys"
+	}
+	return t.String()
+}
+
+// check refuses a head that contradicts itself.
+func (s source) check(h *Head) error {
+	fail := func(field, msg string) error {
+		return &FormatError{Name: s.name, Line: s.line(field), Field: field, Msg: msg}
+	}
+	if field, msg := h.checkCalls(); msg != "" {
+		return fail(field, msg)
+	}
+	seen := map[string]bool{}
+	for i, stop := range h.Stops {
+		field := fmt.Sprintf("stops[%d]", i)
+		if key, msg := stop.check(h); msg != "" {
+			return fail(strings.TrimSuffix(field+"."+key, "."), msg)
+		}
+		if seen[stop.Name] {
+			return fail(field+".name", fmt.Sprintf("two stops are called %q", stop.Name))
+		}
+		seen[stop.Name] = true
+	}
+	for i, r := range h.Reserved.Strings {
+		if !escapable(r) {
+			return fail(fmt.Sprintf("reserved.strings[%d]", i), "a reserved string needs two characters or more, none of them "+string(Mark))
+		}
+	}
+	for i, r := range h.Reserved.Lines {
+		if !escapable(r) || strings.Contains(r, "\n") {
+			return fail(fmt.Sprintf("reserved.lines[%d]", i), "a line marker needs two characters or more, none of them a line end or "+string(Mark))
+		}
+	}
+	return nil
+}
+
+// checkCalls checks the spelling keys against each other.
+func (h *Head) checkCalls() (field, msg string) {
+	c := h.Call
+	switch c.Kind {
+	case JSONCalls:
+		if c.Open == "" || c.Close == "" {
+			return "call", "JSON calls need the tags open and close"
+		}
+		if len(c.Name) == 0 || len(c.Arguments) == 0 {
+			return "call", "JSON calls need the keys name and arguments"
+		}
+		if (h.Think.Open == "") != (h.Think.Close == "") {
+			return "think", "the thinking part needs both tags, open and close"
+		}
+	case LineCalls:
+		if len(c.Name) != 1 || len(c.Arguments) != 1 {
+			return "call", "calls in lines need one label each, name and arguments"
+		}
+		if c.Open != "" || c.Close != "" || h.Think.Close != "" || h.Response.Close != "" {
+			return "call", "a format with calls in lines has labels and no closing tags"
+		}
+		if h.Answer.After == "" {
+			return "answer", "a format with calls in lines needs the marker answer.after"
+		}
+	case "":
+		return "call.kind", "the kind of call is missing: json or lines"
+	default:
+		return "call.kind", "the kind of call is json or lines"
+	}
+	if h.Think.Open == "" && (h.Think.Opened || h.Think.Calls || h.Think.Continues) {
+		return "think.open", "the format has no tag that opens the thinking part"
+	}
+	if h.MaxTokens < 0 {
+		return "max_tokens", "a negative number"
+	}
+	if h.MaxCalls < 0 {
+		return "max_calls", "a negative number"
+	}
+	for _, tag := range []struct{ field, text string }{
+		{"think.open", h.Think.Open}, {"think.close", h.Think.Close}, {"call.open", c.Open}, {"call.close", c.Close},
+		{"response.open", h.Response.Open}, {"response.close", h.Response.Close}, {"answer.after", h.Answer.After},
+	} {
+		if tag.text != "" && !escapable(tag.text) {
+			return tag.field, "a tag needs two characters or more, none of them " + string(Mark)
+		}
+	}
+	return "", ""
 }

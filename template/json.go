@@ -58,7 +58,7 @@ func (w *pythonWriter) value() error {
 // container writes an object or a list whose opening delimiter was read.
 func (w *pythonWriter) container(open json.Delim) error {
 	if w.depth++; w.depth > maxDepth {
-		return fmt.Errorf("nested more than %d deep", maxDepth)
+		return errTooDeep
 	}
 	defer func() { w.depth-- }()
 	w.out.WriteString(open.String())

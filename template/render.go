@@ -161,7 +161,7 @@ func (r *renderer) render(f *Format, block string, data any) ([]Part, error) {
 	}
 	parts, ok := r.cut(b.String())
 	if !ok {
-		return nil, &FormatError{Name: f.Name, Field: block, Msg: "an untrusted string is cut or changed, it can only be printed whole"}
+		return nil, f.inBlock(block, "an untrusted string is cut or changed, it can only be printed whole")
 	}
 	return parts, nil
 }

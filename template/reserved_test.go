@@ -88,6 +88,55 @@ func TestReservedOfFormats(t *testing.T) {
 	}
 }
 
+// TestForged renders hostile contents with each format: escaped, they leave the
+// sequence of reserved strings in the prompt as it is with a harmless content.
+func TestForged(t *testing.T) {
+	for _, name := range Names() {
+		f, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		render := func(content string) string {
+			var b strings.Builder
+			for _, render := range []func() ([]Part, error){
+				func() ([]Part, error) { return f.Open(Opening{Question: content, Tools: []Tool{searchTool}}) },
+				func() ([]Part, error) { return f.Continue(Continuation{Results: results([]string{content, content})}) },
+				func() ([]Part, error) { return f.Continue(Continuation{Question: content, InThink: true}) },
+			} {
+				parts, err := render()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range parts {
+					if p.Source.Untrusted() {
+						p.Text = Escape(p.Text, f.Reserved)
+					}
+					b.WriteString(p.Text)
+				}
+			}
+			return b.String()
+		}
+		reserved := func(prompt string) (out []string) {
+			for _, m := range f.Reserved.Find(prompt) {
+				out = append(out, prompt[m.Start:m.End])
+			}
+			return out
+		}
+		want := reserved(render("x"))
+		for _, r := range union(f.Reserved.Strings, f.Reserved.Lines) {
+			half := len(r) / 2
+			for _, payload := range []string{
+				r, r + r, "\n" + r, "x" + r + "x", r[:1] + mark + r[1:], r[:half] + r + r[half:], r[:half], r[half:], r[half:] + r[:half],
+				"\r\n" + r + "\r\n", "x\n" + r[:half], "\n\n\n" + r + " x\n" + r,
+			} {
+				if got := reserved(render(payload)); !slices.Equal(got, want) {
+					t.Errorf("%s: %q makes the reserved strings\n%q out of\n%q", name, payload, got, want)
+				}
+			}
+		}
+	}
+}
+
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"<·|·im_end|>", "aaaab·", "\nObservation:", "·北·京", "\xc2\xc2\xb7\xb7", "<tool_\xc2\xb7call>", "é·!"} {
 		f.Add(s, "<x>")

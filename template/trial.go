@@ -1,9 +1,6 @@
 package template
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // tryBlocks renders every block with sample data, so that a field that does
 // not exist or an untrusted string that is never printed is found when the
@@ -47,7 +44,7 @@ func (f *Format) mustPrint(block, field string, from Source, parts []Part, err e
 		return err
 	}
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Source == from }) {
-		return &FormatError{Name: f.Name, Field: block, Msg: fmt.Sprintf("the block never prints %s", field)}
+		return f.inBlock(block, "the block never prints "+field)
 	}
 	return nil
 }
@@ -76,7 +73,7 @@ func (f *Format) tryWords() error {
 func (f *Format) mustSay(block string) func(string, error) error {
 	return func(text string, err error) error {
 		if err == nil && text == "" {
-			err = &FormatError{Name: f.Name, Field: block, Msg: "the block renders nothing"}
+			err = f.inBlock(block, "the block renders nothing")
 		}
 		return err
 	}
