@@ -1,0 +1,122 @@
+package endtoend
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"stopgap/internal/automaton"
+	"stopgap/internal/ollamatest"
+)
+
+// pages are the documents whose console blocks are run, in order, from a
+// folder that has docs/demo.
+var pages = []string{"README.md", "docs/run.md", "docs/servers.md"}
+
+// A step is one command of a page and the output that the page shows. A "..."
+// at the end of a line or inside it stands for anything; alone on a line, for
+// any number of lines.
+type step struct {
+	line    int
+	command string
+	want    []string
+}
+
+// steps reads the ```console blocks of a page.
+func steps(t *testing.T, page string) []step {
+	t.Helper()
+	f, err := os.Open(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []step
+	inside := false
+	n := 0
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		n++
+		switch line := sc.Text(); {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case inside && strings.HasPrefix(line, "$ "):
+			out = append(out, step{line: n, command: line[2:]})
+		case inside && len(out) > 0:
+			out[len(out)-1].want = append(out[len(out)-1].want, line)
+		}
+	}
+	return out
+}
+
+// pattern turns shown output into an expression for the real one.
+func pattern(want []string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString(`(?s)\A`)
+	for _, line := range want {
+		if line == "..." {
+			b.WriteString(`(?:[^\n]*\n)*?`)
+			continue
+		}
+		for i, part := range strings.Split(line, "...") {
+			if i > 0 {
+				b.WriteString(`[^\n]*`)
+			}
+			b.WriteString(regexp.QuoteMeta(part))
+		}
+		b.WriteString(`\n`)
+	}
+	b.WriteString(`\z`)
+	return regexp.MustCompile(b.String())
+}
+
+// Every command of the documentation, on a real Ollama.
+func TestDocumentation(t *testing.T) {
+	s := ollamatest.Shared(t)
+	script, err := automaton.ReadScript(filepath.Join(root, "docs/demo/model.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model(t, s, "qwen3", script.Turns, automaton.Options{})
+
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "stopgap"), "./cmd/stopgap")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			dir, home := t.TempDir(), t.TempDir()
+			if err := os.CopyFS(filepath.Join(dir, "docs/demo"), os.DirFS(filepath.Join(root, "docs/demo"))); err != nil {
+				t.Fatal(err)
+			}
+			all := steps(t, page)
+			if len(all) == 0 {
+				t.Fatal("no commands")
+			}
+			for _, st := range all {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				cmd := exec.CommandContext(ctx, "bash", "-c", "{ "+st.command+"; } 2>&1")
+				cmd.Dir = dir
+				cmd.Env = []string{
+					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8",
+					"OLLAMA_HOST=" + s.URL, "STOPGAP_MODEL=ollama:qwen3", "STOPGAP_CONTEXT=8192",
+				}
+				out, err := cmd.Output()
+				cancel()
+				if err != nil {
+					t.Errorf("%s:%d: %s: %v\n%s", page, st.line, st.command, err, out)
+					continue
+				}
+				if !pattern(st.want).Match(out) {
+					t.Errorf("%s:%d: %s\nprints\n%s\nthe page shows\n%s", page, st.line, st.command, out, strings.Join(st.want, "\n"))
+				}
+			}
+		})
+	}
+}
