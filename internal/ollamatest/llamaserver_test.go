@@ -34,15 +34,14 @@ func llamaServer(t *testing.T, gguf string) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
 	var log bytes.Buffer
-	c := exec.Command(binary, "-m", gguf, "--host", "127.0.0.1", "--port", port, "-c", "2048", "-np", "1")
+	c := newProcess(binary, "-m", gguf, "--host", "127.0.0.1", "--port", port, "-c", "2048", "-np", "1", "-t", "1")
 	c.Stdout, c.Stderr = &log, &log
-	ownGroup(c)
-	if err := c.Start(); err != nil {
+	if err := c.launch(); err != nil {
 		t.Fatal(err)
 	}
 	exited := make(chan struct{})
 	go func() { _ = c.Wait(); close(exited) }() // it is stopped by a signal
-	t.Cleanup(func() { end(c, true); <-exited })
+	t.Cleanup(func() { c.kill(); <-exited })
 	url := "http://127.0.0.1:" + port
 	for deadline := time.Now().Add(startLimit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		select {

@@ -4,9 +4,15 @@ package ollamatest
 
 import "os/exec"
 
-func ownGroup(*exec.Cmd) {}
+// A process is a command; there is no group to end with it.
+type process struct{ *exec.Cmd }
 
-// end ends the process; there is no group to ask.
-func end(c *exec.Cmd, _ bool) {
-	_ = c.Process.Kill() // it may have ended by itself
+func newProcess(name string, args ...string) *process { return &process{exec.Command(name, args...)} }
+
+func (p *process) launch() error { return p.Start() }
+
+func (p *process) end() { p.kill() }
+
+func (p *process) kill() {
+	_ = p.Process.Kill() // it may have ended by itself
 }

@@ -3,21 +3,54 @@
 package ollamatest
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
 
-// ownGroup makes the command the head of a process group: Ollama runs each
-// model in a process of its own.
-func ownGroup(c *exec.Cmd) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+// guard runs a command and kills its whole process group when the other end of
+// descriptor 3 closes: a test binary that panics or is killed leaves no server
+// behind. Ollama runs each model in a process of its own.
+const guard = `"$@" 3<&- &
+command=$!
+{ read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
+wait $command`
+
+// A process is a command with everything that it starts.
+type process struct {
+	*exec.Cmd
+	alive *os.File // open as long as the processes may live
 }
 
-// end asks the whole group to end, or makes it.
-func end(c *exec.Cmd, force bool) {
-	signal := syscall.SIGTERM
-	if force {
-		signal = syscall.SIGKILL
+func newProcess(name string, args ...string) *process {
+	c := exec.Command("/bin/sh", append([]string{"-c", guard, "guard", name}, args...)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return &process{Cmd: c}
+}
+
+// launch starts the process.
+func (p *process) launch() error {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return err
 	}
-	_ = syscall.Kill(-c.Process.Pid, signal) // it may have ended by itself
+	defer theirs.Close()
+	p.alive = ours
+	p.ExtraFiles = []*os.File{theirs}
+	if err := p.Start(); err != nil {
+		ours.Close()
+		return err
+	}
+	return nil
+}
+
+// end asks the whole group to end.
+func (p *process) end() {
+	_ = syscall.Kill(-p.Process.Pid, syscall.SIGTERM) // it may have ended by itself
+}
+
+// kill makes the whole group end.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // it may have ended by itself
+	p.alive.Close()
 }

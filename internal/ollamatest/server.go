@@ -10,10 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -40,7 +40,7 @@ type Server struct {
 	URL    string
 	Client *api.Client
 
-	command *exec.Cmd
+	process *process
 	folder  string // removed when the server stops
 	exited  chan struct{}
 
@@ -154,8 +154,8 @@ func start(binary string, env []string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{folder: folder, exited: make(chan struct{})}
-	s.command = exec.Command(binary, "serve")
-	s.command.Env = append([]string{
+	s.process = newProcess(binary, "serve")
+	s.process.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + folder,
 		"OLLAMA_MODELS=" + filepath.Join(folder, "models"),
@@ -165,12 +165,11 @@ func start(binary string, env []string) (*Server, error) {
 		"OLLAMA_LLM_LIBRARY=cpu",
 		"OLLAMA_NO_CLOUD=1",
 	}, env...)
-	ownGroup(s.command)
-	pipe, err := s.command.StderrPipe()
+	pipe, err := s.process.StderrPipe()
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	if err := s.command.Start(); err != nil {
+	if err := s.process.launch(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start Ollama: %w", err), os.RemoveAll(folder))
 	}
 	addresses := make(chan string, 1)
@@ -221,18 +220,18 @@ func (s *Server) read(pipe io.Reader, addresses chan<- string) {
 			break
 		}
 	}
-	_ = s.command.Wait() // it is stopped by a signal: that error says nothing
+	_ = s.process.Wait() // it is stopped by a signal: that error says nothing
 }
 
 // stop ends the server and the processes it started, and removes its files.
 func (s *Server) stop() {
-	end(s.command, false)
+	s.process.end()
 	select {
 	case <-s.exited:
 	case <-time.After(10 * time.Second):
-		end(s.command, true)
-		<-s.exited
 	}
+	s.process.kill()
+	<-s.exited
 	_ = os.RemoveAll(s.folder) // a temporary folder: nothing depends on it
 }
 
@@ -244,7 +243,9 @@ func (s *Server) Log() string {
 }
 
 // Create makes a model from a GGUF file, with a Modelfile's parameters (nil
-// for none).
+// for none). Without a num_thread among them it is 1: a test's model needs no
+// more, and on a busy machine several threads spend their time waiting for one
+// another.
 func (s *Server) Create(t testing.TB, name, gguf string, parameters map[string]any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -265,10 +266,12 @@ func (s *Server) Create(t testing.TB, name, gguf string, parameters map[string]a
 	if err := s.Client.CreateBlob(ctx, digest, f); err != nil {
 		t.Fatalf("upload %s: %v", gguf, err)
 	}
+	all := map[string]any{"num_thread": 1}
+	maps.Copy(all, parameters)
 	request := &api.CreateRequest{
 		Model:      name,
 		Files:      map[string]string{filepath.Base(gguf): digest},
-		Parameters: parameters,
+		Parameters: all,
 	}
 	if err := s.Client.Create(ctx, request, func(api.ProgressResponse) error { return nil }); err != nil {
 		t.Fatalf("create %s: %v", name, err)

@@ -2,8 +2,12 @@ package ollamatest
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -140,5 +144,40 @@ func TestLostPrompt(t *testing.T) {
 	pieces, last := generate(t, s, "lost", "What is this?\n", nil)
 	if got := strings.Join(pieces, ""); got != automaton.Lost || !last.Done {
 		t.Errorf("got %q, done %v; want %q", got, last.Done, automaton.Lost)
+	}
+}
+
+// A test binary that dies without its cleanups takes its server with it.
+func TestServerEndsWithItsTest(t *testing.T) {
+	const helper = "OLLAMATEST_HELPER"
+	if os.Getenv(helper) == "1" {
+		s := Start(t)
+		fmt.Println("serving " + s.URL)
+		os.Exit(0)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no process groups on Windows")
+	}
+	need(t)
+	c := exec.Command(os.Args[0], "-test.run", "^TestServerEndsWithItsTest$")
+	c.Env = append(os.Environ(), helper+"=1", "TMPDIR="+t.TempDir())
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(out), "serving http://")
+	if !ok {
+		t.Fatalf("the helper did not start a server: %s", out)
+	}
+	address := strings.Fields(rest)[0]
+	for deadline := time.Now().Add(startLimit); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatalf("the server still answers after %v", startLimit)
+		}
 	}
 }
