@@ -22,14 +22,13 @@ const (
 	schemaVersion = 1
 )
 
-// bm25Weights weigh a term in the title against one in the text.
-const bm25Weights = "bm25(3.0, 1.0)"
-
-// The index. A document's text is kept once, passages point into it, and terms
-// has the searchable words of passage num under the same number. Its text is
-// already cut into terms, so the tokenizer only has to split at spaces.
+// The index. The texts of a document's passages, joined, are its text, and
+// terms has the searchable words of a passage under the passage's number. These
+// are cut into terms already, so the tokenizer only has to split at spaces. A row
+// of it is deleted by giving its words again: FTS5's "contentless_delete" would
+// be simpler, but leaves deleted rows in the statistics of bm25().
 const schema = `
-CREATE TABLE meta(corpus TEXT NOT NULL);
+CREATE TABLE meta(corpus TEXT NOT NULL, passages INTEGER NOT NULL, terms INTEGER NOT NULL);
 CREATE TABLE files(
 	num INTEGER PRIMARY KEY,
 	path TEXT NOT NULL UNIQUE,
@@ -42,18 +41,17 @@ CREATE TABLE documents(
 	num INTEGER PRIMARY KEY,
 	id TEXT NOT NULL UNIQUE,
 	file INTEGER NOT NULL,
-	title TEXT NOT NULL,
-	text TEXT NOT NULL);
+	title TEXT NOT NULL);
 CREATE INDEX documents_file ON documents(file);
 CREATE TABLE passages(
 	num INTEGER PRIMARY KEY,
 	document INTEGER NOT NULL,
 	part INTEGER NOT NULL,
-	start INTEGER NOT NULL,
-	stop INTEGER NOT NULL);
+	text TEXT NOT NULL,
+	terms INTEGER NOT NULL);
 CREATE INDEX passages_document ON passages(document, part);
-CREATE VIRTUAL TABLE terms USING fts5(title, text, content='', contentless_delete=1, tokenize='ascii');
-INSERT INTO terms(terms, rank) VALUES('rank', '` + bm25Weights + `');`
+CREATE VIRTUAL TABLE terms USING fts5(title, text, content='', tokenize='ascii');
+INSERT INTO terms(terms, rank) VALUES('rank', 'bm25(3.0, 1.0)');`
 
 // Why an index was thrown away.
 const (
@@ -200,7 +198,7 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 			return "", err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "INSERT INTO meta(corpus) VALUES(?)", corpus)
+	_, err = conn.ExecContext(ctx, "INSERT INTO meta(corpus, passages, terms) VALUES(?, 0, 0)", corpus)
 	return note, err
 }
 

@@ -120,15 +120,18 @@ func floor(s string, n int) int {
 	return n
 }
 
-// searchable is what the full-text index gets for a text.
-func searchable(text string) string {
+// searchable is what the full-text index gets for a text, and how many terms
+// that is.
+func searchable(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
+	n := 0
 	eachTerm(text, false, func(t term) {
 		b.WriteString(t.text)
 		b.WriteByte(' ')
+		n++
 	})
-	return b.String()
+	return b.String(), n
 }
 
 // Bounds of a query. It was written by a model, or by a page the model read.

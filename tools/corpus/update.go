@@ -64,10 +64,7 @@ func update(ctx context.Context, db *sql.DB, src *source, report func(Progress))
 	}
 	defer u.writer.close()
 	err = u.run(ctx, files)
-	if u.writing {
-		err = end(ctx, conn, err)
-	}
-	if err != nil {
+	if err = u.end(ctx, err); err != nil {
 		return Stats{}, err
 	}
 	counts := "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)"
@@ -144,6 +141,18 @@ func (u *updater) begin(ctx context.Context) error {
 	return err
 }
 
+// end ends the transaction, if one is open.
+func (u *updater) end(ctx context.Context, err error) error {
+	if !u.writing {
+		return err
+	}
+	u.writing, u.pending = false, 0
+	if err == nil {
+		err = u.writer.total(ctx)
+	}
+	return end(ctx, u.conn, err)
+}
+
 // tell reports the progress, now and then.
 func (u *updater) tell(now bool) {
 	if u.report == nil || !now && time.Since(u.reported) < progressEvery {
@@ -168,9 +177,7 @@ func (u *updater) file(ctx context.Context, f found, anyway bool) error {
 	u.progress.Files++
 	u.progress.Bytes = before + f.size
 	if u.pending += f.size; u.pending >= batchBytes {
-		u.pending = 0
-		u.writing = false
-		return end(ctx, u.conn, nil)
+		return u.end(ctx, nil)
 	}
 	return nil
 }

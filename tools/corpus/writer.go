@@ -23,8 +23,8 @@ func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
 		query string
 	}{
 		{&w.byPath, "SELECT num, size, mtime, hash, collided, skips FROM files WHERE path = ?"},
-		{&w.document, "INSERT INTO documents(id, file, title, text) VALUES(?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"},
-		{&w.passage, "INSERT INTO passages(document, part, start, stop) VALUES(?, ?, ?, ?)"},
+		{&w.document, "INSERT INTO documents(id, file, title) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING"},
+		{&w.passage, "INSERT INTO passages(document, part, text, terms) VALUES(?, ?, ?, ?)"},
 		{&w.terms, "INSERT INTO terms(rowid, title, text) VALUES(?, ?, ?)"},
 	} {
 		s, err := conn.PrepareContext(ctx, p.query)
@@ -111,27 +111,69 @@ func (w *writer) remove(ctx context.Context, file int64, record bool) error {
 	if file == 0 {
 		return nil
 	}
-	const mine = "(SELECT num FROM documents WHERE file = ?)"
-	statements := []string{
-		"DELETE FROM terms WHERE rowid IN (SELECT num FROM passages WHERE document IN " + mine + ")",
-		"DELETE FROM passages WHERE document IN " + mine,
-		"DELETE FROM documents WHERE file = ?",
-	}
-	if record {
-		statements = append(statements, "DELETE FROM files WHERE num = ?")
-	}
-	for _, s := range statements {
-		if _, err := w.conn.ExecContext(ctx, s, file); err != nil {
+	for {
+		list, err := w.some(ctx, file)
+		if err != nil {
 			return err
 		}
+		if len(list) == 0 {
+			break
+		}
+		for _, p := range list {
+			if err := w.forget(ctx, p); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	if _, err := w.conn.ExecContext(ctx, "DELETE FROM documents WHERE file = ?", file); err != nil || !record {
+		return err
+	}
+	_, err := w.conn.ExecContext(ctx, "DELETE FROM files WHERE num = ?", file)
+	return err
+}
+
+// A stored passage is one that is in the index.
+type stored struct {
+	num         int64
+	title, text string
+}
+
+// some gives a few passages of a file's documents.
+func (w *writer) some(ctx context.Context, file int64) ([]stored, error) {
+	rows, err := w.conn.QueryContext(ctx,
+		"SELECT p.num, d.title, p.text FROM documents d JOIN passages p ON p.document = d.num WHERE d.file = ? LIMIT 500", file)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []stored
+	for rows.Next() {
+		var p stored
+		if err := rows.Scan(&p.num, &p.title, &p.text); err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, rows.Err()
+}
+
+// forget removes a passage. The full-text index wants to be told the words
+// that it is to forget.
+func (w *writer) forget(ctx context.Context, p stored) error {
+	title, _ := searchable(p.title)
+	text, _ := searchable(p.text)
+	_, err := w.conn.ExecContext(ctx, "INSERT INTO terms(terms, rowid, title, text) VALUES('delete', ?, ?, ?)", p.num, title, text)
+	if err != nil {
+		return err
+	}
+	_, err = w.conn.ExecContext(ctx, "DELETE FROM passages WHERE num = ?", p.num)
+	return err
 }
 
 // insert adds a document with its passages. It reports false where another
 // document has the id.
 func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, error) {
-	res, err := w.document.ExecContext(ctx, d.ID, file, d.Title, d.Text)
+	res, err := w.document.ExecContext(ctx, d.ID, file, d.Title)
 	if err != nil {
 		return false, err
 	}
@@ -142,14 +184,16 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	title := searchable(d.Title)
+	title, titleTerms := searchable(d.Title)
 	list := passages(d.Text, passageRunes)
 	for i, p := range list {
 		part := i + 1
 		if len(list) == 1 {
 			part = 0
 		}
-		res, err := w.passage.ExecContext(ctx, num, part, p.start, p.end)
+		text := d.Text[p.start:p.end]
+		words, terms := searchable(text)
+		res, err := w.passage.ExecContext(ctx, num, part, text, titleTerms+terms)
 		if err != nil {
 			return false, err
 		}
@@ -157,9 +201,15 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 		if err != nil {
 			return false, err
 		}
-		if _, err := w.terms.ExecContext(ctx, row, title, searchable(d.Text[p.start:p.end])); err != nil {
+		if _, err := w.terms.ExecContext(ctx, row, title, words); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// total keeps the sums that ranking needs. It belongs before each commit.
+func (w *writer) total(ctx context.Context) error {
+	_, err := w.conn.ExecContext(ctx, "UPDATE meta SET (passages, terms) = (SELECT count(*), coalesce(sum(terms), 0) FROM passages)")
+	return err
 }
