@@ -19,10 +19,14 @@ func (a *app) root() *cobra.Command {
 		Short: "Stop a local model where you say, fill the gap with a tool's answer, let it go on",
 		Long: `stopgap asks a local model a question. It streams raw completions from Ollama,
 llama-server or an OpenAI-style server, halts them where the model calls a tool,
-runs the tool, appends its response and continues the same prompt.`,
+runs the tool, appends its response and continues the same prompt.
+
+Each setting can also stand in the environment (STOPGAP_MODEL for --model) or in
+a configuration file: see "stopgap config --help".`,
 		Example: `  stopgap run "Which rivers cross three capitals?" --corpus ~/notes
   stopgap doctor`,
-		SilenceErrors: true, SilenceUsage: true,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true, SilenceUsage: true,
 		Version: readVersion().String(),
 		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

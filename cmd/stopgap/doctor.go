@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"stopgap/models"
+	"stopgap/runner"
 )
 
 // A checkup is what the doctor found at one server.
@@ -85,15 +88,13 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 	spin := newSpinner(a.stderr, busy)
 	defer spin.Close()
 	spin.show("looking for servers")
-	var found []models.Finding
 	var all []checkup
 	if s.model != "" {
 		x := a.examine(ctx, s, spin, s.model, quick)
 		x.Why = "from the " + s.origins["model"].String()
 		all = []checkup{{Server: x.Version, Chosen: x}}
 	} else {
-		found = models.Probe(ctx, a.modelOptions(s))
-		for _, f := range found {
+		for _, f := range models.Probe(ctx, a.modelOptions(s)) {
 			c := checkup{Server: f.Server, URL: masked(f.URL), Models: modelRows([]models.Finding{f})}
 			if f.Err != nil {
 				c.Problem, c.Hint = shortReason(f.Err), hint(f.Err)
@@ -117,11 +118,21 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 			return nil
 		}
 	}
-	return &models.NoServerError{Tried: found}
+	return &ending{runner.TermServerError, errUnusable}
 }
+
+// errUnusable is the doctor's result where nothing can be used.
+var errUnusable = errors.New("there is no usable model")
 
 // shortReason is an error without the address, which stands beside it.
 func shortReason(err error) string {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		err = e.Err
+		if call, ok := errors.AsType[*os.SyscallError](err); ok {
+			err = call.Err
+		}
+		return err.Error()
+	}
 	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
 		return e.Err.Error()
 	}

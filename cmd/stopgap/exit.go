@@ -41,7 +41,7 @@ func (e *ending) Error() string {
 	if e.err != nil {
 		return e.err.Error()
 	}
-	return string(e.termination)
+	return "there is no answer: " + endingWords(e.termination)
 }
 
 func (e *ending) Unwrap() error { return e.err }

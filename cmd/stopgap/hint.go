@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,8 +24,8 @@ func (a *app) explain(err error) {
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return
-	case errors.As(err, &end) && (end.err == nil || end.termination == runner.TermCancelled):
-		return // the last line of the view has told it
+	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
+		return // whoever interrupts knows it
 	}
 	fmt.Fprintln(a.stderr, "stopgap: "+printable(err.Error()))
 	if h := hint(err); h != "" {
@@ -49,6 +50,9 @@ func hint(err error) string {
 	}
 	if h := serverHint(err); h != "" {
 		return h
+	}
+	if e, ok := errors.AsType[*ending](err); ok && e.err == nil {
+		return endingHint(e.termination)
 	}
 	if e, ok := errors.AsType[*template.FormatError](err); ok {
 		if errors.Is(e, fs.ErrNotExist) {
@@ -87,9 +91,9 @@ func fileHint(err error) string {
 	}
 	if e, ok := errors.AsType[*config.Error](err); ok {
 		if e.Near != "" {
-			return fmt.Sprintf("did you mean %q? \"stopgap config\" lists all settings", e.Near)
+			return fmt.Sprintf("did you mean %q?", e.Near)
 		}
-		return "correct the file, or leave it out with --config \"\""
+		return "\"stopgap config --config ''\" lists all settings, without the file"
 	}
 	if is[*config.ValueError](err) {
 		return "\"stopgap run --help\" tells what each setting takes"
@@ -102,7 +106,7 @@ func serverHint(err error) string {
 	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
 		return startHint(e.Server)
 	}
-	if is[*models.NoServerError](err) {
+	if is[*models.NoServerError](err) || errors.Is(err, errUnusable) {
 		return "start Ollama (\"ollama serve\") or llama-server (\"llama-server -m model.gguf\"), or name a model with --model"
 	}
 	if e, ok := errors.AsType[*models.NotFoundError](err); ok {
@@ -137,6 +141,23 @@ func serverHint(err error) string {
 			return "--model takes " + e.Kinds[0].Form + ", " + e.Kinds[0].Help
 		}
 		return "--model takes " + kinds() + "; \"stopgap models\" lists what there is"
+	}
+	return ""
+}
+
+// endingHint says how a run that ended without an answer might get one.
+func endingHint(t runner.Termination) string {
+	switch t {
+	case runner.TermTurnLimit:
+		return "allow more turns with --max-turns"
+	case runner.TermTokenLimit:
+		return "allow more with --max-tokens or --turn-tokens; the context of the model limits both (--context)"
+	case runner.TermDeadline:
+		return "allow more time with --timeout"
+	case runner.TermLoop:
+		return "the model made the same calls over and over: try a larger model or another --format"
+	case runner.TermFormatError, runner.TermNoAnswer:
+		return "the model does not follow the format: try another one with --format, or a larger model"
 	}
 	return ""
 }

@@ -66,6 +66,10 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 			return nil, err
 		}
 	}
+	if err := k.equip(s); err != nil {
+		k.Close()
+		return nil, err
+	}
 	return k, nil
 }
 
@@ -104,11 +108,7 @@ func pairs(list []string) map[string]string {
 	return out
 }
 
-// resultShare is the part of the context that one tool's result may take.
-const resultShare = 4
-
-// equip gives the run its tools. It comes after the model, whose context
-// limits how long a result may be.
+// equip gives the run its tools.
 func (k *kit) equip(s *settings) error {
 	var list []tools.Tool
 	if k.index != nil {
@@ -125,12 +125,12 @@ func (k *kit) equip(s *settings) error {
 		name, n, _ := strings.Cut(l, "=")
 		opts.Limits[name], _ = strconv.Atoi(n) // the flag has checked it
 	}
-	if k.runner.Context > 0 {
-		opts.MaxTokens = min(tools.DefaultMaxTokens, k.runner.Context/resultShare)
-	}
 	set, err := tools.NewSet(list, opts)
+	if err != nil {
+		return err
+	}
 	k.runner.Tools = set
-	return err
+	return nil
 }
 
 // modelOptions are how models are reached.

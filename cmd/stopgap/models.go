@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -89,9 +90,11 @@ func (a *app) printModels(rows []modelRow, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(rows)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	if !isTerminal(a.stdout) {
-		w = tabwriter.NewWriter(a.stdout, 0, 0, 0, '\t', 0) // for cut and awk
+	w := io.Writer(a.stdout)
+	if isTerminal(a.stdout) { // otherwise plain tabs, for cut and awk
+		columns := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		defer columns.Flush()
+		w = columns
 	}
 	for _, r := range rows {
 		size := ""
@@ -100,7 +103,7 @@ func (a *app) printModels(rows []modelRow, asJSON bool) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(r.Ref), size, printable(r.Detail), r.Server)
 	}
-	return w.Flush()
+	return nil
 }
 
 // completeFlags offers models and formats to the shell.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
 )
 
@@ -35,7 +34,7 @@ func (a *app) question(args []string, s *settings) (string, error) {
 func checkQuestion(text string, s *settings) (string, error) {
 	switch {
 	case uint64(len(text)) > s.maxQuestion:
-		return "", &usageError{fmt.Errorf("the question is larger than %s", humanize.IBytes(s.maxQuestion)),
+		return "", &usageError{fmt.Errorf("the question is larger than %s", bytesWords(s.maxQuestion)),
 			"shorten it, put the material into a folder and use --corpus, or allow more with --max-question"}
 	case strings.ContainsRune(text, 0) || !utf8.ValidString(text):
 		return "", &usageError{errors.New("the question is not text: it has bytes that are not UTF-8, or zeros"),
@@ -62,7 +61,7 @@ func (s *settings) systemText() (string, error) {
 	case err != nil:
 		return "", &usageError{fmt.Errorf("cannot read the system message: %w", err), "--system takes a text, or @ and a file"}
 	case uint64(len(b)) > s.maxQuestion:
-		return "", &usageError{fmt.Errorf("the system message %s is larger than %s", path, humanize.IBytes(s.maxQuestion)),
+		return "", &usageError{fmt.Errorf("the system message %s is larger than %s", path, bytesWords(s.maxQuestion)),
 			"allow more with --max-question"}
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
 		return "", &usageError{fmt.Errorf("the system message %s is not UTF-8 text", path), "save it as UTF-8"}

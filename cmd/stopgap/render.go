@@ -67,9 +67,6 @@ func (a *app) render(ctx context.Context, s *settings, question string, asJSON, 
 			return err
 		}
 	}
-	if err := k.equip(s); err != nil {
-		return err
-	}
 	segments, err := k.opening(ctx, question)
 	switch {
 	case err != nil:

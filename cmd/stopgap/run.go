@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -73,9 +74,6 @@ func (a *app) answer(cmd *cobra.Command, s *settings, args []string, asJSON, sho
 	if err := a.connect(ctx, s, k); err != nil {
 		return err
 	}
-	if err := k.equip(s); err != nil {
-		return err
-	}
 	e := &exchange{app: a, kit: k, journal: j}
 	if showPrompt {
 		e.prompt = func(segments []runner.Segment) { a.printSegments(a.stderr, a.screen(a.stderr, s.color), segments) }
@@ -143,6 +141,9 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 	}
 	switch {
 	case shown != nil:
+		if outcome.Answer != "" && !errors.Is(shown, syscall.EPIPE) { // a full disk must not cost the answer
+			fmt.Fprintln(e.app.stderr, printable(outcome.Answer))
+		}
 		return outcome, shown
 	case failed != nil && outcome.Termination == "": // the run never began
 		return outcome, failed

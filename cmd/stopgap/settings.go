@@ -84,6 +84,7 @@ var groups = [...]group{
 // flags makes the flags of one group.
 func (s *settings) flags(g group) *pflag.FlagSet {
 	f := pflag.NewFlagSet(string(g), pflag.ContinueOnError)
+	f.SortFlags = false
 	switch g {
 	case groupModel:
 		f.StringVarP(&s.model, "model", "m", s.model, "the model, as `REF`: "+kinds())
@@ -137,6 +138,7 @@ func addFlags(cmd *cobra.Command, s *settings, wanted ...group) {
 }
 
 func addFlag(cmd *cobra.Command, g group, f *pflag.Flag) {
+	cmd.Flags().SortFlags = false
 	f.Annotations = map[string][]string{groupKey: {string(g)}}
 	cmd.Flags().AddFlag(f)
 }
@@ -144,6 +146,7 @@ func addFlag(cmd *cobra.Command, g group, f *pflag.Flag) {
 // ownFlags puts flags that are no settings under the last heading.
 func ownFlags(cmd *cobra.Command, add func(*pflag.FlagSet)) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.SortFlags = false
 	add(f)
 	f.VisitAll(func(f *pflag.Flag) { addFlag(cmd, groupThis, f) })
 }
@@ -152,9 +155,7 @@ func ownFlags(cmd *cobra.Command, add func(*pflag.FlagSet)) {
 func settingNames() []string {
 	var names []string
 	for _, g := range groups {
-		f := newSettings().flags(g)
-		f.SortFlags = false
-		f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		newSettings().flags(g).VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	}
 	return names
 }

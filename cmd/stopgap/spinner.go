@@ -16,7 +16,7 @@ type spinner struct {
 	screen screen
 	label  string // empty while hidden
 	frame  int
-	tick   *time.Ticker // nil where the frame stands still
+	tick   *time.Ticker // nil where the frames stand still
 	done   chan struct{}
 }
 
@@ -91,6 +91,8 @@ func (s *spinner) Close() {
 		return
 	}
 	s.hide()
-	s.tick.Stop()
-	close(s.done)
+	if s.tick != nil {
+		s.tick.Stop()
+		close(s.done)
+	}
 }

@@ -82,6 +82,8 @@ func tokenWords(o runner.Outcome) string {
 // duration rounds to what a person wants to know.
 func duration(d time.Duration) string {
 	switch {
+	case d < time.Millisecond:
+		return "<1ms"
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:

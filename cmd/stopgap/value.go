@@ -42,8 +42,13 @@ type span struct{ d *time.Duration }
 func (v span) Type() string { return "TIME" }
 func (v span) String() string {
 	s := v.d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
+	switch {
+	case *v.d == 0:
+		return "0"
+	case strings.HasSuffix(s, "h0m0s"):
+		return strings.TrimSuffix(s, "0m0s")
+	case strings.HasSuffix(s, "m0s"):
+		return strings.TrimSuffix(s, "0s")
 	}
 	return s
 }
@@ -63,7 +68,7 @@ func (v span) Set(s string) error {
 type size struct{ n *uint64 }
 
 func (v size) Type() string   { return "SIZE" }
-func (v size) String() string { return strings.ReplaceAll(humanize.IBytes(*v.n), " ", "") }
+func (v size) String() string { return bytesWords(*v.n) }
 func (v size) Set(s string) error {
 	n, err := humanize.ParseBytes(s)
 	if err != nil || n > math.MaxInt32 {
@@ -71,6 +76,11 @@ func (v size) Set(s string) error {
 	}
 	*v.n = n
 	return nil
+}
+
+// bytesWords writes a number of bytes, for example 1MiB.
+func bytesWords(n uint64) string {
+	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(n))
 }
 
 // A choice is one of a few words.

@@ -23,7 +23,8 @@ type viewer interface {
 type view struct {
 	out, err io.Writer
 	screen   screen
-	live     bool // out is a terminal: the text is written as it comes
+	terminal bool // out is a terminal
+	live     bool // the text is written as it comes
 	quiet    bool // nothing but the answer
 	spinner  *spinner
 
@@ -34,7 +35,8 @@ type view struct {
 
 func (a *app) newView(s *settings) *view {
 	v := &view{out: a.stdout, err: a.stderr, screen: a.screen(a.stderr, s.color), quiet: s.quiet}
-	v.live = isTerminal(a.stdout) && isTerminal(a.stderr) && !s.quiet
+	v.terminal = isTerminal(a.stdout)
+	v.live = v.terminal && isTerminal(a.stderr) && !s.quiet
 	if !s.quiet {
 		v.spinner = newSpinner(a.stderr, v.screen)
 	}
@@ -162,7 +164,7 @@ const shownLines = 4
 
 // returned shows a tool's response, shortened.
 func (v *view) returned(ev runner.Returned) {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(ev.Content, "\r\n", "\n")), "\n")
+	lines := filledLines(ev.Content)
 	head := fmt.Sprintf("← %s: %d %s", printable(ev.Name), len(lines), plural(len(lines), "line"))
 	if ev.Name == "" {
 		head = "← this is not a call"
@@ -181,8 +183,19 @@ func (v *view) returned(ev runner.Returned) {
 			v.line(v.screen.paint(dim, v.screen.fit(fmt.Sprintf("    … %d more", len(lines)-i), 0)))
 			return
 		}
-		v.line(v.screen.paint(dim, v.screen.fit("    "+strings.ReplaceAll(printable(l), "\t", "  "), 0)))
+		v.line(v.screen.paint(dim, v.screen.fit("    "+l, 0)))
 	}
+}
+
+// filledLines gives the lines that have something on them.
+func filledLines(text string) []string {
+	var out []string
+	for line := range strings.Lines(strings.ReplaceAll(text, "\r\n", "\n")) {
+		if line = strings.TrimRight(line, " \t\n"); line != "" {
+			out = append(out, strings.ReplaceAll(printable(line), "\t", "  "))
+		}
+	}
+	return out
 }
 
 func plural(n int, word string) string {
@@ -219,7 +232,7 @@ func (v *view) answered(ev runner.Answered) error {
 		return err
 	}
 	answer := ev.Answer
-	if isTerminal(v.out) {
+	if v.terminal {
 		answer = printable(answer)
 	}
 	_, err := fmt.Fprintln(v.out, answer)
