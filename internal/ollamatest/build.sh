@@ -127,7 +127,6 @@ for c in "$cc" "$cxx"; do
 	command -v "${c%% *}" >/dev/null || die "there is no C++ compiler: $c" \
 		"install one (apt-get install g++), or put an ollama on the PATH"
 done
-rm -f "$binary"
 flags=()
 find_headers
 find_miniaudio
