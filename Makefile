@@ -5,6 +5,7 @@ GO ?= go
 BUILD := build
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+ON_OLLAMA = STOPGAP_REQUIRE_OLLAMA=1 STOPGAP_OLLAMA=$(CURDIR)/$(BUILD)/ollama
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: help
@@ -21,8 +22,8 @@ run: build ## ask a real server a question over docs/demo/corpus (sets everythin
 	@docs/demo/run.sh
 
 .PHONY: test
-test: lint goldens ollama cross ## vet, staticcheck, all tests with -race, on the real Ollama
-	STOPGAP_REQUIRE_OLLAMA=1 STOPGAP_OLLAMA=$(CURDIR)/$(BUILD)/ollama $(GO) test -race -timeout 30m ./...
+test: lint jinja ollama cross ## vet, staticcheck, all tests with -race, on the real Ollama
+	$(ON_OLLAMA) PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck
@@ -34,13 +35,16 @@ lint: ## gofmt, go vet and staticcheck
 ollama: ## put a real Ollama into build/ (from the PATH, else built from its module)
 	@internal/ollamatest/build.sh $(BUILD)
 
-.PHONY: goldens
-goldens: ## the Python packages that check the chat template goldens
-	@true
+.PHONY: jinja
+jinja: ## Python's Jinja2 in build/python, the reference for chat templates
+	@PYTHONPATH=$(BUILD)/python python3 -c 'import jinja2' 2>/dev/null \
+		|| python3 -m pip install --quiet --disable-pip-version-check --target $(BUILD)/python jinja2==3.1.6 \
+		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y python3-jinja2; } \
+		|| echo 'jinja: no Python with pip: the goldens are compared, but not made again'
 
 .PHONY: bench
 bench: build ollama ## figures on the real Ollama: tokens after a halt, time to cancel
-	STOPGAP_REQUIRE_OLLAMA=1 STOPGAP_OLLAMA=$(CURDIR)/$(BUILD)/ollama $(GO) test -run '^$$' -bench Halt -benchtime 20x ./internal/endtoend
+	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Halt -benchtime 20x ./internal/endtoend
 
 .PHONY: cross
 cross: ## compile for Linux, macOS and Windows on amd64 and arm64, without cgo
