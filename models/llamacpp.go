@@ -88,7 +88,7 @@ func (m *llama) facts(ctx context.Context) (llamaFacts, error) {
 	if err != nil {
 		return llamaFacts{}, err
 	}
-	if len(tokens) > 1 && strings.TrimLeft(tokens[0].Piece, " ") != "a" {
+	if len(tokens) > 1 && (tokens[0].Piece == "" || strings.Trim(tokens[0].Piece, " a") != "") {
 		f.bos, f.bosText = tokens[0].ID, tokens[0].Piece
 		tokens = tokens[1:]
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -47,16 +46,12 @@ const (
 const defaultMaxTokens = 1024
 
 func openOpenAI(rest string, opts Options) (Model, error) {
-	address, fragment, _ := strings.Cut(rest, "#")
+	address, name, _ := strings.Cut(rest, "#")
 	base, err := parseURL(address)
 	if err != nil {
 		return nil, err
 	}
 	base.Path = strings.TrimRight(strings.TrimSuffix(base.Path, "/v1"), "/")
-	name, err := url.PathUnescape(fragment)
-	if err != nil {
-		name = fragment
-	}
 	m := &openai{name: name}
 	m.server = server{kind: "openai-style server", base: base, opts: opts, refuse: m.refusal, list: m.List}
 	return m, nil
@@ -416,7 +411,7 @@ func (m *openai) Describe(ctx context.Context) (Info, error) {
 		return Info{}, m.complete(ctx, err)
 	}
 	info := Info{
-		Ref:    "openai:" + m.url() + "#" + url.PathEscape(facts.model),
+		Ref:    "openai:" + m.url() + "#" + facts.model,
 		Server: m.kind,
 		Model:  facts.model,
 	}
