@@ -182,6 +182,7 @@ func TestHeldBackByRegex(t *testing.T) {
 		{`\nObservation:\s`, "so\nObserve", 0},
 		{`<a>.*</a>`, "so <a>x <a", 7},
 		{`<a>.*</a>`, "so <b>x <a", 2},
+		{`<a>.*</a>`, "so <ab x", 0},
 		{`a.{2}b`, "aaaa", 3},
 		{`a.{2}b`, "axyz", 0},
 		{`(?i)sto(p|ned)`, "so STO", 3},

@@ -51,32 +51,39 @@ func newPattern(c *Criterion) (*pattern, *syntax.RegexNode, *CompileError) {
 		return nil, nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
 			"make at least one character mandatory, for example + in place of *")
 	}
-	p := &pattern{
-		name: c.Name, budget: c.Budget, nearest: c.Captures == Nearest, strip: c.StripGroup,
-		prefix: gate(tree.Root, false), suffix: gate(tree.Root, true), longest: longest(tree.Root),
-	}
+	p := &pattern{name: c.Name, budget: c.Budget, nearest: c.Captures == Nearest, strip: c.StripGroup}
 	for _, name := range plain.GetGroupNames() {
 		if strings.Trim(name, "0123456789") != "" {
 			p.groups = append(p.groups, name)
 		}
 	}
+	return p, tree.Root, p.build(c, tree)
+}
+
+// build compiles what the matchers run.
+func (p *pattern) build(c *Criterion, tree *syntax.RegexTree) *CompileError {
 	anchored, ok := anchor(c.Regex, tree)
 	if !ok {
-		return nil, nil, regexError(c, len(c.Regex), "the end of the pattern cannot be found",
+		return regexError(c, len(c.Regex), "the end of the pattern cannot be found",
 			`end a comment with a line break and a \Q with \E`)
 	}
+	run, err := syntax.Parse(anchored, syntax.ParseOptions{RegexOptions: syntax.Singleline})
+	if err != nil {
+		return parseError(c, err)
+	}
+	p.prefix, p.suffix, p.longest = gate(run.Root, false), gate(run.Root, true), longest(run.Root)
 	stack := regexp2.OptionMaxBacktrackingStackSize(stackSlots)
 	if p.forward, err = regexp2.Compile(anchored, regexp2.Singleline, stack); err != nil {
-		return nil, nil, parseError(c, err)
+		return parseError(c, err)
 	}
 	p.forward.MatchTimeout = c.Budget
 	if reversible(tree.Root) {
 		if p.reverse, err = regexp2.Compile(anchored, regexp2.Singleline, regexp2.RightToLeft, stack); err != nil {
-			return nil, nil, parseError(c, err)
+			return parseError(c, err)
 		}
 		p.reverse.MatchTimeout = c.Budget
 	}
-	return p, tree.Root, nil
+	return nil
 }
 
 // anchor ties a pattern to the end of the text. A pattern may end inside a

@@ -22,7 +22,7 @@ var patterns = []string{
 	// lookaround
 	`(?<=a)b`, `(?<!a)b`, `(?<=<a>)b+1`, `(?<=a.*)1`, `(?<!a.*)1`, `(?=ab)a`, `(?=a)\w`, `(?!a)\w1`, `a(?=b)`, `a(?!b)`, `a(?=b)b1`, `(?<=^|\n)b`, `(?<=你)好`, `\w(?<!b)1`, `(?<=a)`, `(?=.*1)b.*1`,
 	// what cannot be matched backwards
-	`(\w)\1`, `(?<q>['"]).*?\k<q>`, `(a|b)\1+1`, `(?>a+)b`, `(?>a|ab)1`, `a++b`, `a*+b`, `(?>a*?)b`, `(a)?(?(1)b|1)`, `(?(?=a)ab|1)`, `\X1`, `\R1`, `(?:(?<o>a)|(?<-o>b))+1`, `(?<x>a)\k<x>?b`,
+	`(\w)\1`, `(?<q>['"]).*?\k<q>`, `(a|b)\1+1`, `(?>a+)b`, `(?>a|ab)1`, `a++b`, `a*+b`, `(?>a*?)b`, `(?>a??b)`, `(?>\X??b)`, `(a)?(?(1)b|1)`, `(?(?=a)ab|1)`, `\X1`, `\R1`, `(?:(?<o>a)|(?<-o>b))+1`, `(?<x>a)\k<x>?b`,
 	// comments and quotations at the end
 	"(?x) a b # the end", `\Qa b`, `(?#note)ab`, `(?i:A)b`, `(?<g>a)(?<h>b)?1`,
 }
@@ -34,6 +34,29 @@ var pieces = []string{
 	"stop", "Stop", "<tool_call>", "</tool_call>", "\nObservation:", "Obs", "Answer: ", "'", `"`, "</s>", "<|im_end|>",
 	"你", "好", "你好", "。", "🙂", "é", "É", "e\u0301", "👩‍👩‍👧", "\r\n", "\u2028", "\ufffd",
 	"𠀀", "\xff", "\xe4\xbd", "\xe4", "\xa0", "\xf0\x9f", "\xc3", "{", "}", "[", "]", "\\", "!", "？",
+}
+
+// randomPattern builds a pattern from everything the syntax has. Not each one
+// is valid.
+func randomPattern(r *rand.Rand, depth int) string {
+	atoms := []string{"a", "b", "1", "ab", ".", `\w`, `\s`, `\d`, `\W`, "[ab]", "[^a]", "[a-c-[b]]", "你", `\p{Han}`, `\n`,
+		"^", "$", `\b`, `\B`, `\A`, `\Z`, `\z`, "(?i)A", "(?m)", "(?-s)", `\1`, `\k<n>`, `\X`, `\R`, ""}
+	if depth == 0 {
+		return atoms[r.IntN(len(atoms))]
+	}
+	one := func() string { return randomPattern(r, depth-1) }
+	quantifiers := []string{"*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}", "*?", "+?", "??", "{1,3}?", "*+", "++"}
+	groups := []string{"(?:", "(", "(?<n>", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?m:", "(?-s:", "(?x: ", "(?(1)", "(?(?=a)"}
+	switch r.IntN(6) {
+	case 0:
+		return one() + "|" + one()
+	case 1, 2:
+		return groups[r.IntN(len(groups))] + one() + ")"
+	case 3:
+		return "(?:" + one() + ")" + quantifiers[r.IntN(len(quantifiers))]
+	default:
+		return one() + one()
+	}
 }
 
 // randomText draws from all pieces or, for longer matches, from the first few.

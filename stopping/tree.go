@@ -7,10 +7,15 @@ import (
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// This file is the only one that knows the shape of regexp2's parsed tree. The
-// tree is parsed with RightToLeft: left to right the parser makes loops atomic
-// on its own, and then atomic groups of the user cannot be told apart. All
-// answers are safe bounds; an unknown node makes them wider, never wrong.
+// This file and lint.go know the shape of regexp2's parsed tree. All answers are
+// safe bounds; an unknown node makes them wider, never wrong.
+//
+// Two trees are read. Bounds come from the tree of the pattern tied to the end
+// of the text, which is the one that is run: without that end the parser cuts
+// lazy loops off. What was written comes from the plain pattern parsed with
+// RightToLeft: left to right the parser makes loops atomic on its own, and then
+// atomic groups of the user cannot be told apart. That tree gives no bounds,
+// because inside an atomic group the parser cuts lazy loops off at the wrong side.
 
 const (
 	unbounded = math.MaxInt32
