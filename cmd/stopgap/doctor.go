@@ -246,25 +246,3 @@ func (a *app) printExamination(p func(int, string, string), x *examination) {
 		p(4, plainText, "hint: start the server with "+x.Prefix.Advice)
 	}
 }
-
-// wrap breaks a text into lines of at most width columns, all indented, the
-// ones after the first a little more.
-func wrap(text string, width, indent int) []string {
-	pad := strings.Repeat(" ", indent)
-	if width == plain {
-		return []string{pad + text}
-	}
-	var lines []string
-	line := pad
-	for _, word := range strings.Fields(text) {
-		if strings.TrimSpace(line) != "" && cells(line)+1+cells(word) > width {
-			lines = append(lines, line)
-			line = pad + "  "
-		}
-		if strings.TrimSpace(line) != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}

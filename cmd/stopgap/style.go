@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
@@ -75,3 +76,25 @@ func (s screen) fit(line string, before int) string {
 
 // cells is how many columns a text takes.
 func cells(s string) int { return runewidth.StringWidth(s) }
+
+// wrap breaks a text into lines of at most width columns, all indented, the
+// ones after the first a little more.
+func wrap(text string, width, indent int) []string {
+	pad := strings.Repeat(" ", indent)
+	if width == plain {
+		return []string{pad + text}
+	}
+	var lines []string
+	line := pad
+	for _, word := range strings.Fields(text) {
+		if strings.TrimSpace(line) != "" && cells(line)+1+cells(word) > width {
+			lines = append(lines, line)
+			line = pad + "  "
+		}
+		if strings.TrimSpace(line) != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -25,17 +25,21 @@ func (v *view) summary(o runner.Outcome) {
 // joinParts puts parts on one line, or on several where it is too long.
 func joinParts(parts []string, width int) string {
 	const separator = " · "
-	lines, length := parts[:1:1], cells(parts[0])
+	lines, length := []string{parts[0]}, cells(parts[0])
 	for _, p := range parts[1:] {
 		w := cells(p)
-		if width != plain && length+len(separator)+w > width {
+		if width != plain && length+cells(separator)+w > width {
 			lines, length = append(lines, p), w
 			continue
 		}
 		lines[len(lines)-1] += separator + p
 		length += cells(separator) + w
 	}
-	return strings.Join(lines, "\n")
+	var out []string
+	for _, line := range lines { // a part alone may be too long as well
+		out = append(out, wrap(line, width, 0)...)
+	}
+	return strings.Join(out, "\n")
 }
 
 // endingWords says how a run ended.

@@ -83,11 +83,11 @@ func (v *view) Event(ev runner.Event) error {
 
 func waitingWords(ev runner.Waiting) string {
 	words := map[models.Phase]string{
-		models.Loading: "the server loads the model", models.Reading: "the server reads the prompt",
-		models.Generating: "the model writes", models.Retrying: "the server does not answer, trying again",
+		models.Loading: "loading the model", models.Reading: "reading the prompt",
+		models.Generating: "writing", models.Retrying: "no answer yet, trying again",
 	}[ev.Phase]
 	if words == "" {
-		words = string(ev.Phase)
+		words = printable(string(ev.Phase))
 	}
 	if ev.Total > 0 {
 		words += fmt.Sprintf(" %d%%", 100*min(ev.Done, ev.Total)/ev.Total)
@@ -207,7 +207,7 @@ func plural(n int, word string) string {
 
 // nudgeWords says what the runner told the model.
 func nudgeWords(ev runner.Nudged) string {
-	reason := strings.ReplaceAll(ev.Reason, "_", " ")
+	reason := strings.ReplaceAll(printable(ev.Reason), "_", " ")
 	if ev.Forced {
 		return "asked for a final answer: " + reason
 	}
