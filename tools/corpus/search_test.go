@@ -6,8 +6,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -113,21 +116,112 @@ func TestHostileQueries(t *testing.T) {
 	}
 }
 
+// Where words are so frequent that not all are looked up, the rare one still
+// decides, and thousands of equal hits are in the order of their ids.
 func TestVeryFrequentWords(t *testing.T) {
+	const n = 3500 // three frequent words: more than maxMatches
 	var b strings.Builder
-	for i := range 2*maxMatches + 1 {
+	for i := range n {
 		rare := ""
-		if i == 12_345 {
+		if i == 1234 || i == 2345 {
 			rare = "heliograph"
 		}
-		fmt.Fprintf(&b, `{"id":"%d","text":"the island of the %s number %d"}`+"\n", i, rare, i)
+		if i == 2345 {
+			rare += " at last" // a longer text scores less
+		}
+		fmt.Fprintf(&b, `{"id":"%04d","text":"the island of %s"}`+"\n", n-1-i, rare)
 	}
 	x := mustOpen(t, newCorpus(t, files{"many.jsonl": b.String()}))
-	if got := ids(t, x, "the heliograph of the island"); got != "12345" {
+	if got := ids(t, x, "the heliograph of the island"); got != "2265 1154 0000 0001 0002 0003 0004 0005 0006 0007" {
 		t.Errorf("found %q", got)
 	}
-	if got := ids(t, x, "the"); len(strings.Fields(got)) != 10 {
+	if got := ids(t, x, "island"); got != "0000 0001 0002 0003 0004 0005 0006 0007 0008 0009" {
 		t.Errorf("found %q", got)
+	}
+}
+
+func TestRarest(t *testing.T) {
+	terms := []term{{text: "the"}, {text: "whale"}, {text: "of"}, {text: "sea"}}
+	tests := []struct {
+		counts []int
+		want   string
+	}{
+		{[]int{100, 2, 50, 10}, `"the" OR "whale" OR "of" OR "sea"`},
+		{[]int{9000, 2, 8000, 1500}, `"whale" OR "of" OR "sea"`},
+		{[]int{9000, 20_000, 30_000, 10_001}, `"the"`},
+		{[]int{90_000, 20_000, 30_000, 10_001}, `"sea"`},
+	}
+	for _, tt := range tests {
+		var list []string
+		for _, r := range rarest(terms, tt.counts) {
+			list = append(list, match([]term{r}))
+		}
+		sort.Strings(list)
+		want := strings.Split(tt.want, " OR ")
+		sort.Strings(want)
+		if strings.Join(list, " ") != strings.Join(want, " ") {
+			t.Errorf("of %v: %v, want %s", tt.counts, list, tt.want)
+		}
+	}
+	if got := rarest(nil, nil); len(got) != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestBM25 compares the scores with the formula, worked out here over the whole
+// corpus word by word.
+func TestBM25(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	words := strings.Fields("a b c d e f g h i j k l m n o p")
+	some := func(n int) []string {
+		var out []string
+		for range n {
+			out = append(out, words[min(rng.IntN(len(words)), rng.IntN(len(words)))])
+		}
+		return out
+	}
+	titles, texts, list := map[string][]string{}, map[string][]string{}, files{}
+	total := 0.0
+	for i := range 60 {
+		id := fmt.Sprintf("%02d.md", i)
+		titles[id], texts[id] = some(1+i%3), some(1+rng.IntN(30))
+		total += float64(len(titles[id]) + len(texts[id]))
+		list[id] = "# " + strings.Join(titles[id], " ") + "\n\n" + strings.Join(texts[id], " ")
+	}
+	count := func(list []string, word string) (n float64) {
+		for _, w := range list {
+			if w == word {
+				n++
+			}
+		}
+		return n
+	}
+	x := mustOpen(t, newCorpus(t, list))
+	for _, query := range []string{"a", "p", "a b c", "m n o p", "a p", "p z"} {
+		found, err := x.Search(t.Context(), []string{query}, 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range found[0].Hits {
+			want := 0.0
+			for _, w := range strings.Fields(query) {
+				n := 0.0
+				for id := range texts {
+					if count(titles[id], w)+count(texts[id], w) > 0 {
+						n++
+					}
+				}
+				f := 3*count(titles[h.ID], w) + count(texts[h.ID], w)
+				length := float64(len(titles[h.ID]) + len(texts[h.ID]))
+				want += math.Log(1+(60-n+0.5)/(n+0.5)) * f * 2.2 / (f + 1.2*(0.25+0.75*length/(total/60)))
+			}
+			if math.Abs(h.Score-want) > 1e-9 {
+				t.Errorf("%q scores %s %v, want %v", query, h.ID, h.Score, want)
+			}
+		}
+		if len(found[0].Hits) == 0 {
+			t.Errorf("%q finds nothing", query)
+		}
 	}
 }
 

@@ -1,0 +1,106 @@
+package corpus
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestDamagedIndex(t *testing.T) {
+	tests := []struct {
+		name    string
+		damage  func(data []byte) []byte
+		rebuilt string
+	}{
+		{"cut short", func(d []byte) []byte { return d[:len(d)/3] }, noteDamaged},
+		{"cut in the header", func(d []byte) []byte { return d[:50] }, ""},
+		{"tables overwritten", func(d []byte) []byte {
+			for i := 4096; i < len(d); i++ {
+				d[i] = byte(i * 7)
+			}
+			return d
+		}, noteDamaged},
+		{"first page overwritten", func(d []byte) []byte {
+			for i := 100; i < 4096; i++ {
+				d[i] = 0xff
+			}
+			return d
+		}, noteDamaged},
+		{"emptied", func([]byte) []byte { return nil }, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := newCorpus(t, files{"a.md": "island", "b.md": "harbour"})
+			mustOpen(t, cfg).Close()
+			data, err := os.ReadFile(cfg.Index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(cfg.Index, tt.damage(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			write(t, cfg.Path, files{"c.md": "mountain"})
+			x, err := Open(t.Context(), cfg)
+			if tt.name == "cut in the header" {
+				// Nobody can tell whose file this was.
+				if !errors.Is(err, errForeign) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			if s := x.Stats(); s.Documents != 3 || s.Rebuilt != tt.rebuilt {
+				t.Errorf("%d documents, rebuilt %q, want %q", s.Documents, s.Rebuilt, tt.rebuilt)
+			}
+		})
+	}
+}
+
+func TestIndexOfAnotherVersionOrCorpus(t *testing.T) {
+	cfg := newCorpus(t, files{"a.md": "island"})
+	x := mustOpen(t, cfg)
+	if _, err := x.db.Exec("PRAGMA user_version = 0"); err != nil {
+		t.Fatal(err)
+	}
+	x.Close()
+	if s := mustOpen(t, cfg).Stats(); s.Rebuilt != noteVersion || s.Added != 1 {
+		t.Errorf("other version: %+v", s)
+	}
+	other := newCorpus(t, files{"a.md": "harbour"})
+	other.Index = cfg.Index
+	y := mustOpen(t, other)
+	if s := y.Stats(); s.Rebuilt != noteCorpus || s.Documents != 1 {
+		t.Errorf("other corpus: %+v", s)
+	}
+	if got := ids(t, y, "island harbour"); got != "a.md" {
+		t.Errorf("found %q", got)
+	}
+}
+
+func TestDefaultIndex(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the cache folder is set by an environment variable of Linux")
+	}
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	cfg := newCorpus(t, files{"a.md": "island"})
+	cfg.Index = ""
+	x := mustOpen(t, cfg)
+	if !strings.HasPrefix(x.Path(), filepath.Join(cache, "stopgap", "corpus")) {
+		t.Errorf("the index is %s", x.Path())
+	}
+	x.Close()
+	// In the cache folder the file is ours, whatever is in it.
+	if err := os.WriteFile(x.Path(), []byte("rubbish"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := mustOpen(t, cfg).Stats(); s.Rebuilt != noteDamaged || s.Documents != 1 {
+		t.Errorf("got %+v", s)
+	}
+}
