@@ -144,7 +144,7 @@ func randomCriteria(r *rand.Rand) []Criterion {
 // where every byte went are the same.
 func TestChunksNeverMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	rounds := 6000
+	rounds := 2500
 	if testing.Short() {
 		rounds = 600
 	}

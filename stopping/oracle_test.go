@@ -140,7 +140,7 @@ var scopes = []Scope{
 // both choices of captures, and in every scope.
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	rounds := 60
+	rounds := 30
 	if testing.Short() {
 		rounds = 10
 	}
@@ -176,7 +176,7 @@ func TestOracle(t *testing.T) {
 // TestOracleRandomPatterns does the same with patterns that nobody thought of.
 func TestOracleRandomPatterns(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	rounds := 20_000
+	rounds := 6000
 	if testing.Short() {
 		rounds = 2000
 	}
@@ -247,7 +247,7 @@ func TestOracleNotify(t *testing.T) {
 // TestOracleLiteral compares literals with the same text as a regex.
 func TestOracleLiteral(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 3000 {
+	for range 800 {
 		c := Criterion{Name: "l", Literal: pieces[r.IntN(30)] + pieces[r.IntN(30)], Strip: r.IntN(2) == 0, Scope: scopes[r.IntN(len(scopes))]}
 		set, err := Compile(c)
 		if err != nil {
@@ -267,7 +267,7 @@ func TestOracleLiteral(t *testing.T) {
 // ties go to the order of declaration.
 func TestOracleEarliest(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 1500 {
+	for range 800 {
 		var list []Criterion
 		for i := range 3 {
 			list = append(list, Criterion{Name: fmt.Sprint(i), Regex: patterns[r.IntN(len(patterns))], Strip: r.IntN(2) == 0, Budget: time.Minute})
