@@ -222,12 +222,16 @@ func TestSlowCallerIsNoStall(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
 			f := d.serve(t, d.says(d.frames("one", "two", "three")...))
-			m := f.open(t, Options{BetweenTokens: 100 * time.Millisecond})
+			m := f.open(t, Options{BetweenTokens: time.Second})
+			slow := false
 			for _, err := range m.Stream(t.Context(), Request{Prompt: text("p")}) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(150 * time.Millisecond)
+				if !slow {
+					time.Sleep(1500 * time.Millisecond)
+				}
+				slow = true
 			}
 		})
 	}

@@ -79,7 +79,11 @@ type Sampling struct {
 type Chunk struct {
 	// Text is the new text. It may end inside a UTF-8 sequence.
 	Text string
-	// Tokens are the ids that spell Text, nil where the server does not say.
+	// Tokens are the new ids, nil where the server does not say or where they
+	// do not spell the text. A token whose text the server hides, or holds back
+	// until the next one, comes with an empty Text: over the whole stream the
+	// ids are what was generated, without the end-of-generation token. A text
+	// without ids stands for tokens that are not known.
 	Tokens []int
 	// Progress is set while the server loads the model or reads the prompt.
 	Progress *Progress

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/ollama/ollama/api"
 )
@@ -24,11 +23,8 @@ type ollama struct {
 	server
 	model string
 
-	mu     sync.Mutex
-	stops  []string // the model's own stop strings
-	asked  bool     // stops are known
-	numCtx int      // the context that every request asks for
-	fixed  bool     // numCtx is decided
+	stops  learned[[]string] // the model's own stop strings
+	numCtx learned[int]      // the context that every request asks for
 }
 
 func openOllama(name string, opts Options) (Model, error) {
@@ -178,16 +174,10 @@ func (m *ollama) context(ctx context.Context) int {
 	if m.opts.ContextSize > 0 {
 		return m.opts.ContextSize
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fixed {
-		return m.numCtx
-	}
-	n, err := m.loadedContext(ctx)
+	n, err := m.numCtx.get(func() (int, error) { return m.loadedContext(ctx) })
 	if err != nil {
 		return 0 // the request itself will say what is wrong
 	}
-	m.numCtx, m.fixed = n, true
 	return n
 }
 
@@ -291,35 +281,31 @@ func (m *ollama) show(ctx context.Context) (*api.ShowResponse, error) {
 
 // modelStops are the stop strings of the Modelfile, asked for once.
 func (m *ollama) modelStops(ctx context.Context) ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.asked {
-		return m.stops, nil
-	}
-	r, err := m.show(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m.stops, m.asked = stopParameters(r.Parameters), true
-	return m.stops, nil
+	return m.stops.get(func() ([]string, error) {
+		r, err := m.show(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return parameters(r.Parameters, "stop"), nil
+	})
 }
 
-// stopParameters reads the stop strings from the parameters of /api/show: one
-// a line, the name, blanks, the value, strings quoted as in Go.
-func stopParameters(parameters string) []string {
-	var stops []string
-	for line := range strings.Lines(parameters) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "stop" {
+// parameters reads the values of a parameter from the parameters of /api/show:
+// one a line, the name, blanks, the value, strings quoted as in Go.
+func parameters(lines, name string) []string {
+	var values []string
+	for line := range strings.Lines(lines) {
+		n, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n != name {
 			continue
 		}
 		value = strings.TrimSpace(value)
 		if s, err := strconv.Unquote(value); err == nil {
 			value = s
 		}
-		stops = append(stops, value)
+		values = append(values, value)
 	}
-	return stops
+	return values
 }
 
 // Describe implements Describer.
@@ -333,7 +319,7 @@ func (m *ollama) Describe(ctx context.Context) (Info, error) {
 		Server:   m.kind,
 		Model:    m.model,
 		Template: show.Template,
-		Stops:    stopParameters(show.Parameters),
+		Stops:    parameters(show.Parameters, "stop"),
 	}
 	var v struct {
 		Version string `json:"version"`
@@ -350,11 +336,16 @@ func (m *ollama) Describe(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	own := parameters(show.Parameters, "num_ctx")
 	switch {
-	case loaded > 0 && (m.opts.ContextSize == 0 || m.opts.ContextSize == loaded):
-		info.Context = Known(loaded)
 	case m.opts.ContextSize > 0:
 		info.Context = Known(m.opts.ContextSize)
+	case loaded > 0:
+		info.Context = Known(loaded)
+	case len(own) > 0:
+		if n, err := strconv.Atoi(own[len(own)-1]); err == nil {
+			info.Context = Known(n)
+		}
 	}
 	return info, nil
 }

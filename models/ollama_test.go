@@ -78,13 +78,13 @@ func TestOllamaMergesTheModelsOwnStops(t *testing.T) {
 }
 
 func TestOllamaStopParameters(t *testing.T) {
-	for parameters, want := range map[string]string{
+	for lines, want := range map[string]string{
 		"": "[]",
 		"stop                           \"<|im_end|>\"\nnum_ctx 4096\nstop   \"a \\\"b\\\"\\n\"": `["<|im_end|>" "a \"b\"\n"]`,
 		"stop  plain\ntemperature 0.5": `["plain"]`,
 		"stopwords  \"x\"":             "[]",
 	} {
-		check(t, "stops", fmt.Sprintf("%q", stopParameters(parameters)), want)
+		check(t, "stops", fmt.Sprintf("%q", parameters(lines, "stop")), want)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,10 +17,8 @@ import (
 // llama-cpp-python and others that speak OpenAI's legacy completion protocol.
 type openai struct {
 	server
-	name string // empty means the only one that the server has
-
-	mu    sync.Mutex
-	known *openaiFacts // asked for once
+	name  string // empty means the only one that the server has
+	known learned[openaiFacts]
 }
 
 // openaiFacts are what a request must know of the server.
@@ -92,11 +89,10 @@ func firstNumber(re *regexp.Regexp, s string) Count {
 // facts asks the server once which program it is. An error is not kept; a
 // server without a list of models is of unknown brand.
 func (m *openai) facts(ctx context.Context) (openaiFacts, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known != nil {
-		return *m.known, nil
-	}
+	return m.known.get(func() (openaiFacts, error) { return m.ask(ctx) })
+}
+
+func (m *openai) ask(ctx context.Context) (openaiFacts, error) {
 	f := openaiFacts{model: m.name}
 	models, err := m.models(ctx)
 	if _, refused := err.(*ServerError); err != nil && !(refused && m.name != "") {
@@ -113,7 +109,6 @@ func (m *openai) facts(ctx context.Context) (openaiFacts, error) {
 			f.brand, f.context = brand(strings.ToLower(e.OwnedBy)), e.MaxLen
 		}
 	}
-	m.known = &f
 	return f, nil
 }
 

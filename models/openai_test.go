@@ -226,6 +226,9 @@ func TestSGLangIsToldToAbort(t *testing.T) {
 	listen(t, t.Context(), m, Request{Prompt: text("p")}) // stalls
 	expect(2)
 	f.play = f.says(f.frames("a")...)
+	if m, err = Open("openai:"+front+"/v1#m", Options{}); err != nil {
+		t.Fatal(err)
+	}
 	complete(t, m, Request{Prompt: text("p")})
 	expect(2)
 	check(t, "whether two requests have different names", f.requests[0]["rid"] != f.requests[1]["rid"], true)

@@ -162,9 +162,7 @@ func (r *PrefixReport) judge() {
 func (m *llama) prefixAdvice() string { return "-np 2" }
 
 func (m *openai) prefixAdvice() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known != nil && m.known.brand == vllm {
+	if facts, ok := m.known.peek(); ok && facts.brand == vllm {
 		return "--enable-prefix-caching"
 	}
 	return ""

@@ -114,6 +114,29 @@ func (s *server) callError(ctx context.Context, err error) error {
 	return err
 }
 
+// modelEntry is one entry of /v1/models, with what the servers add to it.
+type modelEntry struct {
+	ID      string `json:"id"`
+	OwnedBy string `json:"owned_by"`
+	MaxLen  int    `json:"max_model_len"` // vLLM and SGLang
+	Meta    struct {
+		Vocab   int   `json:"n_vocab"`
+		Trained int   `json:"n_ctx_train"`
+		Size    int64 `json:"size"`
+	} `json:"meta"` // llama-server
+}
+
+// models asks for /v1/models.
+func (s *server) models(ctx context.Context) ([]modelEntry, error) {
+	var answer struct {
+		Data []modelEntry `json:"data"`
+	}
+	if err := s.call(ctx, http.MethodGet, "/v1/models", nil, &answer); err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
+}
+
 // complete adds to a NotFoundError which models there are.
 func (s *server) complete(ctx context.Context, err error) error {
 	var nf *NotFoundError
