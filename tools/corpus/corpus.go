@@ -85,6 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 			return nil, err
 		}
 	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, &IndexError{Path: cfg.Index, Err: err}
+	}
 	x, err := open(ctx, src, path, cfg)
 	if err != nil {
 		return nil, err

@@ -104,3 +104,19 @@ func TestDefaultIndex(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+// The index file may have any name, and a relative one.
+func TestIndexNames(t *testing.T) {
+	cfg := newCorpus(t, files{"a.md": "island"})
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"plain.db", "a b?c#d%41&e=f.db", "文档/索引.db", "./y.db"} {
+		cfg.Index = name
+		mustOpen(t, cfg).Close()
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("no index under its name: %v", err)
+		}
+		if s := mustOpen(t, cfg).Stats(); s.Unchanged != 1 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}

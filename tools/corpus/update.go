@@ -112,7 +112,9 @@ func (u *updater) run(ctx context.Context, files []found) error {
 			}
 		}
 	}
-	u.tell(true)
+	if u.progress.TotalFiles > 0 {
+		u.tell(true)
+	}
 	return nil
 }
 
@@ -120,6 +122,8 @@ func (u *updater) run(ctx context.Context, files []found) error {
 // and documents whose ids another file had may get in now.
 func (u *updater) settle(ctx context.Context, f found, rec record) error {
 	if rec.collided && u.stats.Updated+u.stats.Removed > 0 {
+		u.progress.TotalFiles++
+		u.progress.TotalBytes += f.size
 		return u.file(ctx, f, true)
 	}
 	u.stats.Unchanged++
@@ -206,11 +210,14 @@ func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
 		return nil
 	}
 	if old.num != 0 && !anyway {
-		if rec.hash, err = digest(in); err == nil && bytes.Equal(rec.hash, old.hash) {
+		if rec.hash, err = digest(ctx, in); err == nil && bytes.Equal(rec.hash, old.hash) {
 			rec.skips, rec.collided = old.skips, old.collided
 			u.stats.Unchanged++
 			u.stats.Skipped.merge(rec.skips)
 			return u.writer.save(ctx, f.path, &rec)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if err != nil {
 			u.stats.Skipped.add(maxSkips, Skip{Path: f.path, Reason: unreadable(err)})
@@ -249,9 +256,9 @@ func (u *updater) open(name string) (*os.File, error) {
 }
 
 // digest hashes a file and goes back to its beginning.
-func digest(in io.ReadSeeker) ([]byte, error) {
+func digest(ctx context.Context, in io.ReadSeeker) ([]byte, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, in); err != nil {
+	if _, err := io.Copy(h, &meter{r: in, ended: ctx.Err, read: func(int) {}}); err != nil {
 		return nil, err
 	}
 	_, err := in.Seek(0, io.SeekStart)
@@ -262,7 +269,10 @@ func digest(in io.ReadSeeker) ([]byte, error) {
 // lines goes to the record; an error is one of the index or of ctx.
 func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *record) error {
 	h := sha256.New()
-	counted := &meter{r: io.TeeReader(in, h), u: u}
+	counted := &meter{r: io.TeeReader(in, h), ended: ctx.Err, read: func(n int) {
+		u.progress.Bytes += int64(n)
+		u.tell(false)
+	}}
 	insert := func(line int, d Document) error {
 		fresh, err := u.writer.insert(ctx, rec.num, d)
 		if err == nil && !fresh {
@@ -311,20 +321,24 @@ func readText(name string, in io.Reader, insert func(int, Document) error, bad f
 	return insert(0, d)
 }
 
-// A meter counts what is read and keeps the reader's error apart from others.
+// A meter counts what is read, ends with its context, and keeps the reader's
+// error apart from others.
 type meter struct {
-	r   io.Reader
-	u   *updater
-	err error
+	r     io.Reader
+	ended func() error
+	read  func(int)
+	err   error
 }
 
 func (m *meter) Read(p []byte) (int, error) {
+	if err := m.ended(); err != nil {
+		return 0, err
+	}
 	n, err := m.r.Read(p)
 	if err != nil && err != io.EOF {
 		m.err = err
 	}
-	m.u.progress.Bytes += int64(n)
-	m.u.tell(false)
+	m.read(n)
 	return n, err
 }
 
