@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/chzyer/readline"
+	"golang.org/x/term"
 
 	"stopgap/runner"
 )
@@ -87,7 +88,7 @@ func (a *app) turn(ctx context.Context, e *exchange, question string, ledger *ru
 // A lineReader reads what a person types.
 type lineReader interface {
 	Read() (string, error) // io.EOF at the end, readline.ErrInterrupt for Ctrl-C
-	Close()
+	Close()                // leaves the terminal as it was found, even while Read waits
 }
 
 const linePrompt = "> "
@@ -117,6 +118,10 @@ func (a *app) lineReader(s *settings) (lineReader, error) {
 	if !ok || !a.screen(a.stderr, s.color).cursor {
 		return plainLines{bufio.NewReader(a.stdin), a.stderr}, nil
 	}
+	state, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the terminal: %w", err)
+	}
 	rl, err := readline.NewEx(&readline.Config{
 		Prompt: linePrompt, HistoryFile: historyFile(), HistoryLimit: 1000, HistorySearchFold: true,
 		Stdin: readline.NewCancelableStdin(in), Stdout: a.stderr, Stderr: a.stderr,
@@ -124,7 +129,7 @@ func (a *app) lineReader(s *settings) (lineReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the terminal: %w", err)
 	}
-	return editedLines{rl}, nil
+	return editedLines{rl, func() { _ = term.Restore(int(in.Fd()), state) }}, nil
 }
 
 // historyFile is where the questions are kept, for their owner alone; empty
@@ -150,10 +155,15 @@ func historyFile() string {
 }
 
 // editedLines are read with a line editor.
-type editedLines struct{ rl *readline.Instance }
+type editedLines struct {
+	rl      *readline.Instance
+	restore func()
+}
 
 func (l editedLines) Read() (string, error) { return l.rl.Readline() }
-func (l editedLines) Close()                { l.rl.Close() }
+
+// Close leaves the editor as it is: its own Close may wait for another key.
+func (l editedLines) Close() { l.restore() }
 
 // plainLines are read as they come.
 type plainLines struct {

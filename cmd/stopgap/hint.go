@@ -13,7 +13,6 @@ import (
 	"stopgap/runner"
 	"stopgap/stopping"
 	"stopgap/template"
-	"stopgap/tools"
 	"stopgap/tools/corpus"
 )
 
@@ -38,7 +37,7 @@ func (a *app) explain(err error) {
 func isUsage(err error) bool {
 	return is[*models.RefError](err) || is[*models.PromptError](err) ||
 		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
-		is[*tools.SpecError](err) || is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
+		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
 		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
 		errors.Is(err, runner.ErrNoQuestion)
 }
@@ -68,9 +67,6 @@ func hint(err error) string {
 	}
 	if is[*stopping.BudgetError](err) {
 		return "write the expression so that it backtracks less, for example with [^<]* in place of .*"
-	}
-	if e, ok := errors.AsType[*tools.SpecError](err); ok {
-		return fmt.Sprintf("--call-limit names a tool of the run; %q is none (search and read come with --corpus)", e.Name)
 	}
 	return fileHint(err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,6 +124,10 @@ func (k *kit) equip(s *settings) error {
 	}
 	for _, l := range s.callLimits {
 		name, n, _ := strings.Cut(l, "=")
+		if !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Spec().Name == name }) {
+			return &usageError{fmt.Errorf("--call-limit names %q, which is no tool of this run", name),
+				"search and read come with --corpus"}
+		}
 		opts.Limits[name], _ = strconv.Atoi(n) // the flag has checked it
 	}
 	set, err := tools.NewSet(list, opts)

@@ -19,7 +19,7 @@ var errNoQuestion = errors.New("the question is empty")
 // there are none.
 func (a *app) question(args []string, s *settings) (string, error) {
 	text := strings.Join(args, " ")
-	if len(args) == 0 {
+	if len(args) == 0 && !isTerminal(a.stdin) {
 		b, err := io.ReadAll(io.LimitReader(a.stdin, int64(s.maxQuestion)+1))
 		if err != nil {
 			return "", &usageError{fmt.Errorf("cannot read the question from standard input: %w", err),
