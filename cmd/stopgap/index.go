@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -44,7 +43,7 @@ with one document a line. Only what has changed since the last time is read.
 				return err
 			}
 			defer x.Close()
-			return a.printIndex(x, asJSON)
+			return a.printIndex(s.corpus, x, asJSON)
 		},
 	}
 	index := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -119,7 +118,8 @@ func indexWords(st corpus.Stats) string {
 
 // An indexReport is the JSON of "stopgap index".
 type indexReport struct {
-	Index     string       `json:"index"`
+	Path      string       `json:"path"`  // of the corpus
+	Index     string       `json:"index"` // the file
 	Documents int          `json:"documents"`
 	Passages  int          `json:"passages"`
 	Added     int          `json:"added"`
@@ -131,11 +131,11 @@ type indexReport struct {
 	Seconds   float64      `json:"seconds"`
 }
 
-func (a *app) printIndex(x *corpus.Index, asJSON bool) error {
+func (a *app) printIndex(path string, x *corpus.Index, asJSON bool) error {
 	st := x.Stats()
 	if asJSON {
 		return a.printJSON(indexReport{
-			x.Path(), st.Documents, st.Passages, st.Added, st.Updated, st.Removed, st.Unchanged,
+			path, x.Path(), st.Documents, st.Passages, st.Added, st.Updated, st.Removed, st.Unchanged,
 			st.Skipped, st.Rebuilt, st.Duration.Seconds(),
 		})
 	}
@@ -148,6 +148,6 @@ func (a *app) printIndex(x *corpus.Index, asJSON bool) error {
 	if n := st.Skipped.Total - len(st.Skipped.First); n > 0 {
 		a.note("skipped %d more (%s)", n, st.Skipped)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s\n%s\n", strings.TrimSpace(indexWords(st)), x.Path())
+	_, err := fmt.Fprintf(a.stdout, "indexed %s: %s\nindex: %s\n", path, indexWords(st), x.Path())
 	return err
 }

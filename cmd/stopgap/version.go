@@ -73,10 +73,9 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// printJSON prints a value for other programs.
+// printJSON prints a value for other programs, on one line.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
 // A File is a configuration file as it was read. The zero value is an empty one.
@@ -186,12 +185,9 @@ func scalar(n ast.Node) (string, bool) {
 	case *ast.LiteralNode:
 		return n.Value.Value, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.(ast.Node).GetToken().Value, true
+		return n.GetToken().Value, true
 	case *ast.MappingKeyNode:
 		return scalar(n.Value)
-	}
-	if n != nil && n.GetToken() != nil && n.GetToken().Type == token.StringType {
-		return n.GetToken().Value, true
 	}
 	return "", false
 }
