@@ -32,8 +32,8 @@ const (
 	answer   = "Ilse Marrow ground the mirror [the-lantern.md]."
 	// What the last line of each search's results ends in: a generation of the
 	// automaton begins where the prompt ends in a text of its own.
-	firstEnds  = " (score 1.50)"
-	secondEnds = " (score 1.19)"
+	firstEnds  = " (score 1.69)"
+	secondEnds = " (score 1.51)"
 )
 
 // A system is a format and what its model writes in three turns.
