@@ -108,7 +108,8 @@ build() {
 }
 
 found=$(command -v ollama || true)
-if [ "${STOPGAP_BUILD_OLLAMA:-}" != 1 ] && [ -n "$found" ] && [ "$(readlink -f "$found")" != "$(readlink -f "$binary")" ]; then
+# DIR itself may be on the PATH: what was built there is not found but ours.
+if [ "${STOPGAP_BUILD_OLLAMA:-}" != 1 ] && [ -n "$found" ] && { [ -L "$binary" ] || [ ! "$found" -ef "$binary" ]; }; then
 	ln -sfn "$(readlink -f "$found")" "$binary"
 	rm -f "$stamp"
 	say "using $found"
