@@ -21,7 +21,8 @@ type Options struct {
 	ContextSize int
 
 	// FirstToken limits the silence before the first token, the loading of a
-	// model by Ollama included. Zero means 5 minutes, negative none.
+	// model by Ollama included; progress that the server reports starts it
+	// anew. Zero means 5 minutes, negative none.
 	FirstToken time.Duration
 	// BetweenTokens limits the silence after that. Zero means 60 seconds,
 	// negative none.

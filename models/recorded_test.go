@@ -21,6 +21,7 @@ type scenario struct {
 	model string   // "" or "special", see specialFile
 	flags []string // of llama-server, or environment variables of Ollama
 	opts  Options
+	timed bool // the outcome depends on time: only what was recorded is a test
 	run   func(t *testing.T, m Model)
 }
 
