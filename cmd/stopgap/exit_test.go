@@ -34,6 +34,7 @@ func TestErrors(t *testing.T) {
 		{&models.UnreachableError{Server: "vllm", URL: "http://a", Err: refused}, 3, "stopgap doctor"},
 		{&models.NotFoundError{Server: "ollama", Model: "x"}, 3, "ollama pull x"},
 		{&models.NotFoundError{Server: "ollama", Model: "qwen", Available: []string{"qwen3"}}, 3, `did you mean "qwen3"?`},
+		{&models.NotFoundError{Server: "ollama", Model: "demox", Available: []string{"demo:latest"}}, 3, `did you mean "demo"?`},
 		{&models.NotFoundError{Server: "vllm", Model: "zz", Available: []string{"a1", "b2", "c3", "d4", "e5", "f6"}}, 3, "a1, b2, c3, d4, e5 and 1 more"},
 		{&models.LoadingError{Waited: time.Minute}, 3, "wait"},
 		{&models.OverflowError{PromptTokens: models.Known(9000)}, 3, "--context N (9000 tokens"},

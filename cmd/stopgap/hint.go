@@ -178,7 +178,11 @@ func startHint(server string) string {
 }
 
 func notFoundHint(e *models.NotFoundError) string {
-	if near := config.Nearest(e.Model, e.Available); near != "" {
+	var names []string
+	for _, name := range e.Available {
+		names = append(names, strings.TrimSuffix(name, ":latest"))
+	}
+	if near := config.Nearest(e.Model, names); near != "" {
 		return fmt.Sprintf("did you mean %q? \"stopgap models\" lists what there is", near)
 	}
 	get := "\"stopgap models\" lists what there is"
