@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -106,6 +107,7 @@ type fake struct {
 func (d dialect) serve(t *testing.T, play func(w http.ResponseWriter, r *http.Request)) *fake {
 	t.Helper()
 	f := &fake{dialect: d, play: play, gone: make(chan struct{}, 100)}
+	f.asides = maps.Clone(d.asides) // a test may change them
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(func() {
 		f.CloseClientConnections()

@@ -285,7 +285,7 @@ func TestOpenAIModelNames(t *testing.T) {
 	}
 	// A server that has no list is asked all the same.
 	d := openaiDialect
-	d.asides = nil
+	d.asides = map[string]string{}
 	f, got = open(d, "#m")
 	check(t, "error", got.err, nil)
 	check(t, "model", f.last(t)["model"], any("m"))
