@@ -76,8 +76,8 @@ var systems = []system{
 	},
 }
 
-// model writes the script as a GGUF, gives it to Ollama and opens it.
-func model(t testing.TB, s *ollamatest.Server, name string, turns []automaton.Turn, opts automaton.Options) models.Model {
+// modelFile writes the script as a GGUF.
+func modelFile(t testing.TB, turns []automaton.Turn, opts automaton.Options) string {
 	t.Helper()
 	a, err := automaton.Compile(automaton.Script{Turns: turns})
 	if err != nil {
@@ -87,7 +87,13 @@ func model(t testing.TB, s *ollamatest.Server, name string, turns []automaton.Tu
 	if err := a.WriteFile(path, opts); err != nil {
 		t.Fatal(err)
 	}
-	s.Create(t, name, path, nil)
+	return path
+}
+
+// model gives the script to Ollama as a model file and opens it.
+func model(t testing.TB, s *ollamatest.Server, name string, turns []automaton.Turn, opts automaton.Options) models.Model {
+	t.Helper()
+	s.Create(t, name, modelFile(t, turns, opts), nil)
 	m, err := models.Open("ollama:"+name, models.Options{OllamaHost: s.URL, ContextSize: 8192})
 	if err != nil {
 		t.Fatal(err)
@@ -128,47 +134,88 @@ func TestWholeRun(t *testing.T) {
 		t.Run(sys.format, func(t *testing.T) {
 			s := ollamatest.Shared(t)
 			r := newRunner(t, sys.format, model(t, s, sys.format, sys.turns, automaton.Options{}), documents(t))
-			var stops []runner.Stopped
-			var returned []runner.Returned
-			var out runner.Outcome
-			spans := map[template.SpanKind]string{}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			for ev, err := range r.Run(ctx, runner.Task{Question: question, Date: "2026-01-02"}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch ev := ev.(type) {
-				case runner.Text:
-					spans[ev.Span] += ev.Text
-				case runner.Stopped:
-					stops = append(stops, ev)
-				case runner.Returned:
-					returned = append(returned, ev)
-				case runner.Ended:
-					out = ev.Outcome
-				}
-			}
-			if out.Termination != runner.TermAnswered || out.Answer != answer || out.Turns != 3 || out.Calls != 2 {
-				t.Fatalf("ended %s after %d turns and %d calls with %q\n%s", out.Termination, out.Turns, out.Calls, out.Answer, out.Ledger.Text())
-			}
-			for i, ends := range []string{firstEnds, secondEnds} {
-				if !strings.HasSuffix(returned[i].Content, ends) || returned[i].Status != tools.OK {
-					t.Errorf("result %d: %s %q", i, returned[i].Status, returned[i].Content)
-				}
-				if stops[i].Criterion != sys.halts {
-					t.Errorf("turn %d was ended by %q, want %q", i+1, stops[i].Criterion, sys.halts)
-				}
-			}
-			if sys.tail != "" && strings.Contains(modelText(out.Ledger), sys.tail) {
-				t.Errorf("text past the stop is kept: %q", modelText(out.Ledger))
-			}
-			if !strings.Contains(spans[template.SpanThink], "look it up") || !strings.Contains(spans[template.SpanAnswer]+spans[template.SpanText], answer) {
-				t.Errorf("spans: %q", spans)
-			}
+			check(t, sys, r)
 			reused(t, s)
 		})
 	}
+}
+
+// The same on llama-server with two slots, which counts what it reads: each
+// turn costs the tokens that were appended and nothing else.
+func TestWholeRunOnLlamaServer(t *testing.T) {
+	for _, sys := range systems {
+		t.Run(sys.format, func(t *testing.T) {
+			url := ollamatest.LlamaServer(t, modelFile(t, sys.turns, automaton.Options{}), "-c", "16384", "-np", "2")
+			m, err := models.Open("llamacpp:"+url, models.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newRunner(t, sys.format, m, documents(t))
+			r.Session = "one"
+			stops := check(t, sys, r)
+			for i, stop := range stops {
+				u := stop.Usage
+				if !u.Evaluated.Known || !u.Reused.Known || !u.Prompt.Known {
+					t.Fatalf("turn %d: usage %+v", i+1, u)
+				}
+				if i == 0 {
+					continue
+				}
+				// Generated counts the tokens of a stop text that was stripped
+				// too (up to four here), and one that the server was at work on
+				// when it was halted.
+				before := stops[i-1].Usage
+				appended := u.Prompt.N - before.Prompt.N - before.Generated.N
+				t.Logf("turn %d: %d of %d prompt tokens evaluated, %d appended", i+1, u.Evaluated.N, u.Prompt.N, appended)
+				if u.Evaluated.N > appended+5 {
+					t.Errorf("turn %d: %d tokens evaluated, %d appended", i+1, u.Evaluated.N, appended)
+				}
+			}
+		})
+	}
+}
+
+// check runs a system's question and asserts what every server must give.
+func check(t *testing.T, sys system, r *runner.Runner) (stops []runner.Stopped) {
+	t.Helper()
+	var returned []runner.Returned
+	var out runner.Outcome
+	spans := map[template.SpanKind]string{}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for ev, err := range r.Run(ctx, runner.Task{Question: question, Date: "2026-01-02"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case runner.Text:
+			spans[ev.Span] += ev.Text
+		case runner.Stopped:
+			stops = append(stops, ev)
+		case runner.Returned:
+			returned = append(returned, ev)
+		case runner.Ended:
+			out = ev.Outcome
+		}
+	}
+	if out.Termination != runner.TermAnswered || out.Answer != answer || out.Turns != 3 || out.Calls != 2 {
+		t.Fatalf("ended %s after %d turns and %d calls with %q\n%s", out.Termination, out.Turns, out.Calls, out.Answer, out.Ledger.Text())
+	}
+	for i, ends := range []string{firstEnds, secondEnds} {
+		if !strings.HasSuffix(returned[i].Content, ends) || returned[i].Status != tools.OK {
+			t.Errorf("result %d: %s %q", i, returned[i].Status, returned[i].Content)
+		}
+		if stops[i].Criterion != sys.halts {
+			t.Errorf("turn %d was ended by %q, want %q", i+1, stops[i].Criterion, sys.halts)
+		}
+	}
+	if sys.tail != "" && strings.Contains(modelText(out.Ledger), sys.tail) {
+		t.Errorf("text past the stop is kept: %q", modelText(out.Ledger))
+	}
+	if !strings.Contains(spans[template.SpanThink], "look it up") || !strings.Contains(spans[template.SpanAnswer]+spans[template.SpanText], answer) {
+		t.Errorf("spans: %q", spans)
+	}
+	return stops
 }
 
 func modelText(l *runner.Ledger) string {

@@ -5,10 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -16,49 +13,6 @@ import (
 
 	"stopgap/internal/automaton"
 )
-
-// llamaServer runs llama-server with a model and gives its URL.
-func llamaServer(t *testing.T, gguf string) string {
-	t.Helper()
-	binary := os.Getenv("STOPGAP_LLAMA_SERVER")
-	if binary == "" {
-		var err error
-		if binary, err = exec.LookPath("llama-server"); err != nil {
-			t.Skip("needs llama-server: there is none on the PATH and STOPGAP_LLAMA_SERVER is not set")
-		}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	var log bytes.Buffer
-	c := newProcess(binary, "-m", gguf, "--host", "127.0.0.1", "--port", port, "-c", "2048", "-np", "1", "-t", "1")
-	c.Stdout, c.Stderr = &log, &log
-	if err := c.launch(); err != nil {
-		t.Fatal(err)
-	}
-	exited := make(chan struct{})
-	go func() { _ = c.Wait(); close(exited) }() // it is stopped by a signal
-	t.Cleanup(func() { c.kill(); <-exited })
-	url := "http://127.0.0.1:" + port
-	for deadline := time.Now().Add(startLimit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		select {
-		case <-exited:
-			t.Fatalf("llama-server ended before it answered:\n%s", log.String())
-		default:
-		}
-		if r, err := http.Get(url + "/health"); err == nil {
-			r.Body.Close()
-			if r.StatusCode == http.StatusOK {
-				return url
-			}
-		}
-	}
-	t.Fatalf("llama-server does not answer within %v", startLimit)
-	return ""
-}
 
 // completion asks llama-server for a completion and gives the pieces, the
 // number of tokens, the end-of-generation token among them, and why it stopped.
@@ -116,7 +70,7 @@ func TestFollowsTheScriptInLlamaServer(t *testing.T) {
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			a, path := write(t, r.script, automaton.Options{Name: r.name})
-			url := llamaServer(t, path)
+			url := LlamaServer(t, path, "-c", "2048", "-np", "1")
 			prompt := ""
 			for i, turn := range r.script.Turns {
 				prompt += r.prompts[i]
