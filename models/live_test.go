@@ -2,16 +2,10 @@ package models
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"stopgap/internal/automaton"
 )
@@ -86,54 +80,4 @@ func specialFile(t *testing.T) string {
 // tokenBytes is a token as a GGUF file has it: its length and its spelling.
 func tokenBytes(s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...)
-}
-
-// startLlama runs a llama-server until the test ends, or skips the test.
-func startLlama(t *testing.T, file string, flags ...string) string {
-	t.Helper()
-	binary := os.Getenv("STOPGAP_LLAMA_SERVER")
-	if binary == "" {
-		var err error
-		if binary, err = exec.LookPath("llama-server"); err != nil {
-			t.Skip("needs a llama-server on the PATH or in STOPGAP_LLAMA_SERVER")
-		}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	var log bytes.Buffer
-	cmd := exec.Command(binary, append([]string{
-		"-m", file, "--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1",
-	}, flags...)...)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the log of llama-server:\n%s", log.Bytes())
-		}
-	})
-	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
-		resp, err := http.DefaultClient.Do(req)
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return url
-			}
-		}
-		if ctx.Err() != nil {
-			t.Fatal("llama-server does not answer")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"stopgap/internal/ollamatest"
 )
 
 var llamaScenarios = []scenario{
@@ -214,7 +216,7 @@ func TestLiveLlamaServer(t *testing.T) {
 			if s.model == "special" {
 				file = specialFile
 			}
-			live(t, s, startLlama(t, file(t), s.flags...), func(url string) string { return "llamacpp:" + url },
+			live(t, s, ollamatest.LlamaServer(t, file(t), s.flags...), func(url string) string { return "llamacpp:" + url },
 				s.about+"\nllama-server 0.5.0-dev (0c1e570), flags "+strings.Join(s.flags, " "))
 		})
 	}
