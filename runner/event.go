@@ -41,7 +41,17 @@ type Text struct {
 	Text string            `json:"text"`
 }
 
-// Stopped ends a generation.
+// Noticed says that a criterion with the action Notify matched. The offsets are
+// bytes of this turn's text.
+type Noticed struct {
+	Turn       int    `json:"turn"`
+	Criterion  string `json:"criterion"`
+	MatchStart int    `json:"match_start"`
+	MatchEnd   int    `json:"match_end"`
+}
+
+// Stopped ends a generation that came to its end; one that an error ended has
+// none.
 type Stopped struct {
 	Turn int `json:"turn"`
 	// Criterion is the name of the criterion that fired; empty where the server ended.
@@ -105,6 +115,7 @@ type Ended struct {
 func (Started) Kind() string  { return "started" }
 func (Waiting) Kind() string  { return "waiting" }
 func (Text) Kind() string     { return "text" }
+func (Noticed) Kind() string  { return "noticed" }
 func (Stopped) Kind() string  { return "stopped" }
 func (Called) Kind() string   { return "called" }
 func (Returned) Kind() string { return "returned" }
@@ -131,15 +142,17 @@ const (
 
 // An Outcome sums up a run.
 type Outcome struct {
-	Termination Termination  `json:"termination"`
-	Answer      string       `json:"answer,omitempty"`
-	Turns       int          `json:"turns"`
-	Calls       int          `json:"calls"`
-	Problems    int          `json:"problems,omitempty"`
-	Invented    int          `json:"invented,omitempty"`  // tool responses that the model began to write itself
-	Discarded   int          `json:"discarded,omitempty"` // bytes received past stops
-	Usage       models.Usage `json:"usage"`               // sums over the turns; unknown where one turn is
-	Pieces      int          `json:"pieces"`              // chunks with text, about a token each
+	Termination Termination `json:"termination"`
+	Answer      string      `json:"answer,omitempty"`
+	Turns       int         `json:"turns"`
+	Calls       int         `json:"calls"`
+	Problems    int         `json:"problems,omitempty"`
+	Invented    int         `json:"invented,omitempty"`  // tool responses that the model began to write itself
+	Discarded   int         `json:"discarded,omitempty"` // bytes received past stops
+	// Usage sums the turns. A sum with an unknown part is unknown: most servers
+	// say nothing of a generation that was halted. Pieces is known always.
+	Usage  models.Usage `json:"usage"`
+	Pieces int          `json:"pieces"` // chunks with text, about a token each
 	// Duration is the wall clock of the whole run, tools included.
 	Duration time.Duration `json:"duration_ns"`
 	// Error is the text of the error that ended the run, if one did; the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,12 +112,18 @@ func echo(name string) *fakeTool {
 	}}
 }
 
+var loaded sync.Map // formats are immutable
+
 func format(t testing.TB, name string) *template.Format {
 	t.Helper()
+	if f, ok := loaded.Load(name); ok {
+		return f.(*template.Format)
+	}
 	f, err := template.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	loaded.Store(name, f)
 	return f
 }
 

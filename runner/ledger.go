@@ -15,18 +15,35 @@ type Segment struct {
 	// Original is the text as it was before reserved strings in it were
 	// escaped; empty where it equals Text.
 	Original string `json:"original,omitempty"`
-	// Tokens are the ids that the server itself streamed for Text, nil where
-	// it did not say.
+	// Tokens are the ids that the server itself streamed for Text, and for what
+	// it hid before it; nil where it did not say.
 	Tokens []int `json:"tokens,omitempty"`
 }
 
 // A Ledger is the prompt as a list of segments. It only grows, so that every
 // prompt begins with the last one and exactly what was generated after it.
+//
+// What the model generated stays as it is, also where it spells a reserved
+// string: those are the model's own words, and changed bytes would fit neither
+// the server's cache nor what the user has read. A server that takes ids gets
+// the tokens that were generated. One that takes text reads a spelled control
+// token as the token.
 type Ledger struct {
 	segments []Segment
 	tokens   int // as counted, see Runner.CountTokens
 	bytes    int
 	inThink  bool // the prompt ends inside the thinking part
+	open     bool // the prompt ends in the middle of what the model wrote
+}
+
+// clone gives a ledger that grows apart from l. A nil ledger is an empty one.
+func (l *Ledger) clone() *Ledger {
+	if l == nil {
+		return &Ledger{}
+	}
+	c := *l
+	c.segments = l.Segments() // without room: the first append copies
+	return &c
 }
 
 // Segments returns the segments in order. The caller must not change them.
@@ -60,7 +77,7 @@ func (l *Ledger) add(count func(string) int, segments ...Segment) {
 		if s.Text == "" {
 			continue
 		}
-		if s.Tokens != nil {
+		if len(s.Tokens) > 0 {
 			l.tokens += len(s.Tokens)
 		} else {
 			l.tokens += count(s.Text)
@@ -74,15 +91,16 @@ func (l *Ledger) add(count func(string) int, segments ...Segment) {
 // read as structure: reserved strings in it are escaped, and where its first
 // or last bytes would form one with the text beside it, a mark parts them.
 func (l *Ledger) secure(parts []template.Part, reserved template.Reserved) []Segment {
-	out := make([]Segment, 0, len(parts))
+	out, width := make([]Segment, 0, len(parts)), seamWidth(reserved)
 	for i, p := range parts {
 		s := Segment{Source: p.Source, Text: p.Text}
 		if p.Source.Untrusted() {
 			s.Text = template.Escape(p.Text, reserved)
-			if seam(l.tail(out), s.Text, reserved) {
+			before := l.tail(out, width)
+			if seam(before, s.Text, reserved) {
 				s.Text = string(template.Mark) + s.Text
 			}
-			if i+1 < len(parts) && seam(s.Text, parts[i+1].Text, reserved) {
+			if i+1 < len(parts) && seam(before+s.Text, parts[i+1].Text, reserved) {
 				s.Text += string(template.Mark)
 			}
 			if s.Text != p.Text {
@@ -94,14 +112,11 @@ func (l *Ledger) secure(parts []template.Part, reserved template.Reserved) []Seg
 	return out
 }
 
-// seamWidth is how many bytes on either side of a seam are looked at; no
-// reserved string is longer.
-const seamWidth = 256
-
 // seam reports whether a reserved string begins in a and ends in b.
 func seam(a, b string, reserved template.Reserved) bool {
-	a = a[max(0, len(a)-seamWidth):]
-	for _, m := range reserved.Find(a + b[:min(len(b), seamWidth)]) {
+	width := seamWidth(reserved)
+	a = a[max(0, len(a)-width):]
+	for _, m := range reserved.Find(a + b[:min(len(b), width)]) {
 		if m.Start < len(a) && m.End > len(a) {
 			return true
 		}
@@ -109,11 +124,23 @@ func seam(a, b string, reserved template.Reserved) bool {
 	return false
 }
 
-// tail returns the last bytes before the next segment, enough for any seam.
-func (l *Ledger) tail(pending []Segment) string {
+// seamWidth is how many bytes on either side of a seam are looked at: no
+// reserved string is longer.
+func seamWidth(reserved template.Reserved) int {
+	width := 0
+	for _, list := range [][]string{reserved.Strings, reserved.Lines} {
+		for _, s := range list {
+			width = max(width, len(s))
+		}
+	}
+	return width
+}
+
+// tail returns the last bytes before the next segment, so many or more.
+func (l *Ledger) tail(pending []Segment, width int) string {
 	tail := ""
 	for _, list := range [][]Segment{pending, l.segments} {
-		for i := len(list) - 1; i >= 0 && len(tail) < seamWidth; i-- {
+		for i := len(list) - 1; i >= 0 && len(tail) < width; i-- {
 			tail = list[i].Text + tail
 		}
 	}
@@ -124,23 +151,46 @@ func (l *Ledger) tail(pending []Segment) string {
 type draft struct {
 	text   strings.Builder
 	chunks []models.Chunk
+	// pending are the ids of tokens whose text the server hid or held back.
+	// They belong to the text that follows.
+	pending []int
+	ids     int  // how many came
+	unnamed bool // some text came without ids
 }
 
-func (d *draft) add(c models.Chunk) {
-	if c.Text == "" && len(c.Tokens) == 0 {
+func (d *draft) add(text string, ids []int) {
+	d.ids += len(ids)
+	d.pending = append(d.pending, ids...)
+	if text == "" {
 		return
 	}
-	d.text.WriteString(c.Text)
-	d.chunks = append(d.chunks, models.Chunk{Text: c.Text, Tokens: c.Tokens})
+	c := models.Chunk{Text: text}
+	if len(ids) > 0 {
+		c.Tokens = d.pending
+	} else {
+		d.unnamed = true
+	}
+	d.pending = nil
+	d.text.WriteString(text)
+	d.chunks = append(d.chunks, c)
+}
+
+// generated counts the tokens where every one of them came with its id.
+func (d *draft) generated() models.Count {
+	if d.unnamed || d.ids == 0 {
+		return models.Count{}
+	}
+	return models.Known(d.ids)
 }
 
 // segments returns the first keep bytes of the generation. Ids are kept as far
 // as they spell whole chunks of it; what a halt cut inside a chunk, and what
-// came without ids, is text.
+// came without ids, is text. A hidden token at the end is not kept: the
+// template writes its own.
 func (d *draft) segments(keep int) []Segment {
 	var out []Segment
 	push := func(text string, tokens []int) {
-		if n := len(out); n > 0 && (out[n-1].Tokens == nil) == (tokens == nil) {
+		if n := len(out); n > 0 && (len(out[n-1].Tokens) == 0) == (len(tokens) == 0) {
 			out[n-1].Text += text
 			out[n-1].Tokens = append(out[n-1].Tokens, tokens...)
 			return
@@ -155,9 +205,7 @@ func (d *draft) segments(keep int) []Segment {
 			push(c.Text[:keep], nil)
 			break
 		}
-		if c.Text != "" { // a hidden control token is not kept: the template writes its own
-			push(c.Text, c.Tokens)
-		}
+		push(c.Text, c.Tokens)
 		keep -= len(c.Text)
 	}
 	return out

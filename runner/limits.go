@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Limits are the budgets of a run. A zero field means its default.
 type Limits struct {
@@ -8,23 +11,53 @@ type Limits struct {
 	// forced at the end. Default 20.
 	Turns int
 	// Tokens limits the ledger, and with it the context that is used. Default:
-	// Runner.Context, or none where that is unknown.
+	// Runner.Context, or none where that is unknown. A prompt that is longer
+	// from the beginning gives a *LimitError.
 	Tokens int
 	// TurnTokens limits what one generation may write. Default: the format's,
 	// or 4096.
 	TurnTokens int
 	// Time is the wall clock of the run. Default: none.
 	Time time.Duration
-	// Problems is how many turns that are not as the format asks are sent back
-	// to the model. Default 3.
+	// Problems is how many turns of a run that are not as the format asks are
+	// sent back to the model; a negative number means none. Default 3.
 	Problems int
 }
 
+// The defaults of Limits.
+const (
+	defaultTurns      = 20
+	defaultTurnTokens = 4096
+	defaultProblems   = 3
+)
+
 const (
 	// answerReserve is how many tokens are kept free for a forced answer and
-	// the note that asks for it: results are cut to leave them.
+	// the note that asks for it: results are cut to leave them, and turns that
+	// are not forced do not get them.
 	answerReserve = 1024
 	// resultReserve is the room below which another round of calls is not
 	// worth its turn: the answer is asked for instead.
 	resultReserve = 512
+	// leastRoom is asked for where the estimate says that the context is full:
+	// it is an estimate from above.
+	leastRoom = 256
+	// longestToken bounds the bytes of generated text for each token that was
+	// asked for, against servers that never end. No vocabulary has longer ones.
+	longestToken = 1024
 )
+
+// A LimitError says that the prompt leaves no room under the limit of tokens.
+type LimitError struct {
+	Tokens    int // of the prompt
+	Limit     int
+	Estimated bool // Tokens is an estimate from above
+}
+
+func (e *LimitError) Error() string {
+	about := ""
+	if e.Estimated {
+		about = "about "
+	}
+	return fmt.Sprintf("the prompt has %s%d tokens, the limit is %d", about, e.Tokens, e.Limit)
+}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"stopgap/models"
 	"stopgap/stopping"
@@ -34,7 +35,11 @@ type Runner struct {
 	// several.
 	SingleCall bool
 
-	// Criteria are further stop criteria, beside the format's.
+	// Criteria are further stop criteria, beside the format's, anywhere in the
+	// generated text; their names must differ from the format's. Halt and Call
+	// end the turn, and what it holds is read as the format spells it. Finish
+	// ends the run: the text of the turn is the answer, and its calls are not
+	// made. Notify lets the model go on and gives a Noticed.
 	Criteria []stopping.Criterion
 
 	// Reserved are strings of the model, beside the format's, that untrusted
@@ -44,7 +49,8 @@ type Runner struct {
 	// Context is how many tokens the model's context takes; zero means unknown.
 	Context int
 
-	// CountTokens counts the tokens of a text. Default: tools.EstimateTokens.
+	// CountTokens counts the tokens of a text, exactly, and is safe for
+	// concurrent use. Default: tools.EstimateTokens, an estimate from above.
 	CountTokens func(string) int
 
 	// Name is the model's name in events.
@@ -61,7 +67,8 @@ type Task struct {
 	Date     string            // YYYY-MM-DD, as the prompt tells it
 	Values   map[string]string // settings for the format's blocks
 	// Ledger, where it is not empty, is a conversation that the question
-	// continues (Outcome.Ledger of the run before).
+	// continues (Outcome.Ledger of the run before, however that ended). It is
+	// not changed: the run goes on with a copy.
 	Ledger *Ledger
 }
 
@@ -76,10 +83,11 @@ var (
 // errLeft ends a run whose consumer has left the range. It is never seen outside.
 var errLeft = errors.New("runner: the consumer left")
 
-// Run works on a task and yields what happens. Whatever goes wrong after
-// Started, the last event is Ended; where an error ended the run it follows,
-// alone, as the last pair. Leaving the range ends the generation at the server
-// and the tools that run; nothing happens after that.
+// Run works on a task and yields what happens. A task or a Runner that is not
+// complete gives an error and nothing else. Otherwise the last event is Ended;
+// where an error ended the run it follows, alone, as the last pair. Leaving the
+// range ends the generation at the server and the tools that run; nothing
+// happens after that.
 func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s, err := r.begin(ctx, task, yield)
@@ -96,10 +104,12 @@ func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
 				break
 			}
 			switch {
-			case s.forced != "":
-				err = s.conclude(turn)
 			case turn.Answered:
 				err = s.answer(turn)
+			case s.forced != "":
+				s.termination = s.forced
+			case s.full: // no more words fit
+				s.termination = TermTokenLimit
 			case wantsTools(turn):
 				err = s.call(turn)
 			default:
@@ -117,13 +127,10 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 		return nil, ErrNoModel
 	case r.Format == nil:
 		return nil, ErrNoFormat
-	case task.Question == "":
+	case strings.TrimSpace(task.Question) == "":
 		return nil, ErrNoQuestion
 	}
-	s := newState(ctx, r, yield)
-	if task.Ledger != nil {
-		s.ledger = task.Ledger
-	}
+	s := newState(r, task, yield)
 	if s.offered = r.Tools; s.offered == nil {
 		var err error
 		if s.offered, err = tools.NewSet(nil, tools.Options{}); err != nil {
@@ -134,10 +141,11 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 	for _, inThink := range []bool{false, true} { // where a generation begins is known turn by turn
 		set, err := stopping.Compile(s.criteria(inThink)...)
 		if err != nil {
-			return nil, fmt.Errorf("format %s: %w", r.Format.Name, err)
+			return nil, fmt.Errorf("stop criteria of the run and of format %s: %w", r.Format.Name, err)
 		}
 		s.sets[inThink] = set
 	}
+	s.start(ctx)
 	return s, nil
 }
 

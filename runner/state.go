@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"stopgap/models"
@@ -19,7 +20,7 @@ type state struct {
 	cancel context.CancelFunc
 	yield  func(Event, error) bool
 	left   bool // the consumer has left the range
-	start  time.Time
+	began  time.Time
 
 	sets    map[bool]*stopping.Set // by whether a generation begins inside the thinking part
 	means   map[string]template.Meaning
@@ -30,24 +31,30 @@ type state struct {
 
 	turn        int
 	truncated   bool        // the last generation reached a length limit
+	full        bool        // that of the context
 	broken      bool        // the model's stream ended in an error
 	forced      Termination // the budget that asked for a last answer
 	termination Termination
 	outcome     Outcome
 }
 
-func newState(ctx context.Context, r *Runner, yield func(Event, error) bool) *state {
-	s := &state{Runner: r, outer: ctx, yield: yield, start: time.Now(), ledger: &Ledger{}}
+func newState(r *Runner, task Task, yield func(Event, error) bool) *state {
+	s := &state{Runner: r, yield: yield, began: time.Now(), ledger: task.Ledger.clone()}
 	s.sets, s.means = map[bool]*stopping.Set{}, map[string]template.Meaning{}
-	if r.Limits.Time > 0 {
-		s.ctx, s.cancel = context.WithTimeout(ctx, r.Limits.Time)
-	} else {
-		s.ctx, s.cancel = context.WithCancel(ctx)
-	}
 	s.outcome.Usage = models.Usage{
 		Prompt: models.Known(0), Evaluated: models.Known(0), Reused: models.Known(0), Generated: models.Known(0),
 	}
 	return s
+}
+
+// start makes the context of the run; s.cancel must be called.
+func (s *state) start(ctx context.Context) {
+	s.outer = ctx
+	if s.Limits.Time > 0 {
+		s.ctx, s.cancel = context.WithTimeout(ctx, s.Limits.Time)
+	} else {
+		s.ctx, s.cancel = context.WithCancel(ctx)
+	}
 }
 
 // emit yields an event. It returns errLeft when the consumer has left.
@@ -110,19 +117,13 @@ func (s *state) answer(turn template.Turn) error {
 	return s.emit(Answered{Turn: s.turn, Answer: turn.Answer, Forced: s.forced != "", Truncated: s.truncated})
 }
 
-// conclude ends the run after its forced generation, with or without an answer.
-func (s *state) conclude(turn template.Turn) error {
-	if turn.Answered {
-		return s.answer(turn)
-	}
-	s.termination = s.forced
-	return nil
-}
-
 // call runs the calls of a turn, in parallel, and appends what they gave. A
 // problem that stands in the place of a call is answered like a call, in the
 // format's words.
 func (s *state) call(turn template.Turn) error {
+	if err := s.ctx.Err(); err != nil { // nothing is begun any more
+		return err
+	}
 	items := inOrder(turn)
 	var calls []tools.Call
 	for i, it := range items {
@@ -134,58 +135,73 @@ func (s *state) call(turn template.Turn) error {
 			return err
 		}
 	}
+	s.outcome.Calls += len(calls)
 	given := s.tools.Run(s.ctx, calls)
 	if err := s.ctx.Err(); err != nil { // the run was ended meanwhile: the results do not count
 		return err
 	}
-	s.fit(given)
-	s.outcome.Calls += len(calls)
-
-	var results []template.Result
-	print := []string{}
-	for i, it := range items {
-		res, err := s.result(it, &given)
-		if err != nil {
-			return err
-		}
+	results, err := s.results(items, given)
+	if err != nil {
+		return err
+	}
+	s.fit(results)
+	var c template.Continuation
+	var print []string
+	for i, res := range results {
 		if err := s.emit(Returned{
 			Turn: s.turn, Index: i, Name: res.Name, Status: res.Status, Content: res.Content,
 			Cut: res.Cut, Duration: res.Duration,
 		}); err != nil {
 			return err
 		}
-		results = append(results, template.Result{Name: res.Name, Content: res.Content, Error: res.Status != tools.OK})
-		print = append(print, it.source, res.Content)
+		c.Results = append(c.Results, template.Result{Name: res.Name, Content: res.Content, Error: res.Status != tools.OK})
+		print = append(print, items[i].source, res.Content)
 	}
-	return s.proceed(template.Continuation{Results: results}, print)
+	return s.proceed(c, print)
 }
 
-// fit cuts results that would leave no room for an answer.
+// results are the answers to the items of a turn: what the tools gave, and the
+// words for problems.
+func (s *state) results(items []item, given []tools.Result) ([]tools.Result, error) {
+	var out []tools.Result
+	problems := 0
+	for _, it := range items {
+		if it.call != nil {
+			out, given = append(out, given[0]), given[1:]
+			continue
+		}
+		problems = 1
+		words, err := s.Format.Problem(*it.problem, s.names())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tools.Result{Content: words, Status: tools.BadArguments})
+	}
+	s.outcome.Problems += problems // the budget counts turns
+	return out, nil
+}
+
+// fit cuts results that would leave no room for an answer. What a short one
+// does not need goes to the longer ones.
 func (s *state) fit(results []tools.Result) {
 	limit := s.tokenLimit()
-	if limit == 0 || len(results) == 0 {
+	if limit == 0 {
 		return
 	}
-	room := max(limit-s.ledger.tokens-answerReserve, 0) / len(results)
+	tokens, order := make([]int, len(results)), make([]int, len(results))
 	for i, res := range results {
-		if n := s.count(res.Content); n > room {
-			content, cut := tools.Cut(res.Content, room, s.count)
-			results[i].Content, results[i].Cut = content, res.Cut+cut
+		tokens[i], order[i] = s.escaped(res.Content), i
+	}
+	slices.SortFunc(order, func(a, b int) int { return tokens[a] - tokens[b] })
+	room := max(limit-s.ledger.tokens-answerReserve, 0)
+	for n, i := range order {
+		share := room / (len(order) - n)
+		if tokens[i] > share {
+			content, cut := tools.Cut(results[i].Content, share, s.escaped)
+			results[i].Content, results[i].Cut = content, results[i].Cut+cut
 		}
+		room -= min(tokens[i], share)
 	}
-}
-
-// result is the answer to one item of a turn: the next of the tools' results,
-// or the words for a problem.
-func (s *state) result(it item, given *[]tools.Result) (tools.Result, error) {
-	if it.call != nil {
-		res := (*given)[0]
-		*given = (*given)[1:]
-		return res, nil
-	}
-	s.outcome.Problems++
-	words, err := s.Format.Problem(*it.problem, s.names())
-	return tools.Result{Content: words, Status: tools.BadArguments}, err
 }
 
 // correct answers a turn that has neither a call nor an answer.
@@ -195,15 +211,17 @@ func (s *state) correct(turn template.Turn) error {
 		kind = turn.Problems[0].Kind
 	}
 	s.outcome.Problems++
-	if s.truncated { // the length limit cut a thought or a call: no more room for either
-		return s.force(template.Continuation{Open: true}, TermTokenLimit)
-	}
-	if s.outcome.Problems > s.problems() {
+	switch reason := s.exhausted(nil); {
+	case s.truncated: // the length limit cut a thought: another one would be as long
+		return s.force(template.Continuation{}, TermTokenLimit)
+	case s.outcome.Problems > s.problems():
 		s.termination = TermNoAnswer
 		if kind != template.NoCallNoAnswer {
 			s.termination = TermFormatError
 		}
 		return nil
+	case reason != "":
+		return s.force(template.Continuation{}, reason)
 	}
 	note, err := s.Format.Nudge(kind)
 	if err != nil {
@@ -212,7 +230,7 @@ func (s *state) correct(turn template.Turn) error {
 	if err := s.emit(Nudged{Turn: s.turn, Reason: string(kind), Note: note}); err != nil {
 		return err
 	}
-	return s.proceed(template.Continuation{Note: note}, nil)
+	return s.resume(template.Continuation{Note: note})
 }
 
 // proceed appends what stands between two generations. When a budget is
@@ -254,12 +272,12 @@ func (s *state) force(c template.Continuation, reason Termination) error {
 
 // resume appends a continuation to the ledger.
 func (s *state) resume(c template.Continuation) error {
-	c.InThink = s.ledger.inThink
+	c.InThink, c.Open = s.ledger.inThink, s.ledger.open
 	parts, err := s.Format.Continue(c)
 	if err != nil {
 		return err
 	}
-	s.ledger.inThink = s.Format.StartsInThink(c)
+	s.ledger.inThink, s.ledger.open = s.Format.StartsInThink(c), false
 	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
 	return nil
 }
@@ -271,12 +289,19 @@ func (s *state) end(err error) {
 		return
 	}
 	var overflow *models.OverflowError
+	var limit *LimitError
 	switch {
 	case err == nil:
+	case errors.Is(s.outer.Err(), context.DeadlineExceeded):
+		s.termination, err = TermDeadline, s.outer.Err()
 	case s.outer.Err() != nil:
 		s.termination, err = TermCancelled, s.outer.Err()
 	case s.ctx.Err() != nil: // our own time limit: an ending, not an error
 		s.termination, err = TermDeadline, nil
+	case errors.As(err, &limit):
+		if s.termination = TermTokenLimit; s.turn > 0 { // a budget that was used up: an ending like others
+			err = nil
+		}
 	case errors.As(err, &overflow) && s.turn > 1:
 		s.termination = TermTokenLimit
 	case s.broken:
@@ -285,7 +310,7 @@ func (s *state) end(err error) {
 		s.termination = TermFormatError
 	}
 	s.outcome.Termination, s.outcome.Turns = s.termination, s.turn
-	s.outcome.Duration, s.outcome.Ledger = time.Since(s.start), s.ledger
+	s.outcome.Duration, s.outcome.Ledger = time.Since(s.began), s.ledger
 	if err != nil {
 		s.outcome.Error = err.Error()
 	}

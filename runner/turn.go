@@ -1,8 +1,12 @@
 package runner
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
-	"sort"
+	"regexp"
+	"slices"
+	"strings"
 
 	"stopgap/models"
 	"stopgap/template"
@@ -18,7 +22,8 @@ type item struct {
 }
 
 // inOrder lists the calls of a turn and the problems in the place of calls in
-// the order of the text, which is the order of their answers.
+// the order of the text, which is the order of their answers. The same problem
+// many times in a row, as a model writes that repeats itself, is one.
 func inOrder(t template.Turn) []item {
 	var out []item
 	for i := range t.Calls {
@@ -30,8 +35,8 @@ func inOrder(t template.Turn) []item {
 			out = append(out, item{problem: p, start: p.Start, source: string(p.Kind) + "\x00" + p.Message})
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].start < out[j].start })
-	return out
+	slices.SortStableFunc(out, func(a, b item) int { return a.start - b.start })
+	return slices.CompactFunc(out, func(a, b item) bool { return a.problem != nil && b.problem != nil && a.source == b.source })
 }
 
 // inCall reports whether a problem stands in the place of a call, so that the
@@ -49,16 +54,12 @@ func inCall(p template.Problem) bool {
 func (s *state) exhausted(results []template.Result) Termination {
 	tokens := s.ledger.tokens
 	for _, r := range results {
-		tokens += s.count(r.Content)
-	}
-	turns := s.Limits.Turns
-	if turns == 0 {
-		turns = 20
+		tokens += s.escaped(r.Content)
 	}
 	switch limit := s.tokenLimit(); {
 	case limit > 0 && tokens+resultReserve+answerReserve >= limit:
 		return TermTokenLimit
-	case s.turn >= turns:
+	case s.turn >= cmp.Or(s.Limits.Turns, defaultTurns):
 		return TermTurnLimit
 	case s.outcome.Problems > s.problems():
 		return TermFormatError
@@ -75,12 +76,7 @@ var reasons = map[Termination]string{
 }
 
 // problems is the budget of turns that are not as the format asks.
-func (s *state) problems() int {
-	if s.Limits.Problems == 0 {
-		return 3
-	}
-	return s.Limits.Problems
-}
+func (s *state) problems() int { return cmp.Or(s.Limits.Problems, defaultProblems) }
 
 // tokenLimit is how long the ledger may become, zero for no limit.
 func (s *state) tokenLimit() int {
@@ -102,10 +98,34 @@ func (s *state) count(text string) int {
 // reserved are the strings that untrusted text must not bring into the prompt.
 func (s *state) reserved() template.Reserved { return s.Format.Reserved.With(s.Reserved...) }
 
-// unescape gives arguments as the model means them: what it copied from an
-// escaped text has the marks of the escape.
+// escaped counts the tokens of an untrusted text as it will stand in the prompt.
+func (s *state) escaped(text string) int { return s.count(template.Escape(text, s.reserved())) }
+
+// jsonString is a string of a JSON text.
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// unescape gives arguments as the model means them: a string that it copied
+// from an escaped text has the marks of the escape. All else stays byte for
+// byte as it is.
 func (s *state) unescape(arguments json.RawMessage) json.RawMessage {
-	return json.RawMessage(template.Unescape(string(arguments), s.reserved()))
+	reserved := s.reserved()
+	return jsonString.ReplaceAllFunc(arguments, func(literal []byte) []byte {
+		var text string
+		if json.Unmarshal(literal, &text) != nil || !strings.ContainsRune(text, template.Mark) {
+			return literal
+		}
+		bare := template.Unescape(text, reserved)
+		if bare == text {
+			return literal
+		}
+		var quoted bytes.Buffer
+		enc := json.NewEncoder(&quoted)
+		enc.SetEscapeHTML(false)
+		if enc.Encode(bare) != nil {
+			return literal
+		}
+		return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
+	})
 }
 
 // names are those of the tools, for messages to the model.

@@ -1,0 +1,276 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"stopgap/models"
+	"stopgap/runner"
+	"stopgap/stopping"
+	"stopgap/template"
+)
+
+// Whatever the event at which the context is cancelled: one Ended, then the
+// error, once, and no tool begins after it.
+func TestCancelAtEveryEvent(t *testing.T) {
+	script := []string{qwenCall, "", qwenAnswer}
+	all, _, err := collect(t.Context(), newRunner(t, "qwen", &fakeModel{texts: script}, echo("search")), runner.Task{Question: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range len(all) - 1 {
+		ctx, cancel := context.WithCancel(t.Context())
+		m, tool := &fakeModel{texts: script}, echo("search")
+		var out runner.Outcome
+		var events []runner.Event
+		errs, runs := 0, int32(0)
+		for ev, err := range newRunner(t, "qwen", m, tool).Run(ctx, runner.Task{Question: "q"}) {
+			if err != nil {
+				errs++
+				if len(of[runner.Ended](events)) != 1 {
+					t.Errorf("cancelled at %d: an error before the end", at)
+				}
+				continue
+			}
+			events = append(events, ev)
+			if e, ok := ev.(runner.Ended); ok {
+				out = e.Outcome
+			}
+			if len(events) == at+1 {
+				runs = tool.runs.Load()
+				cancel()
+			}
+		}
+		cancel()
+		kind := all[at].Kind()
+		if kinds(all[at+1:]) == "stopped answered ended" && errs == 0 {
+			continue // the model had written all there is
+		}
+		if kind == "answered" || kind == "stopped" && all[at].(runner.Stopped).Turn == 3 {
+			if out.Termination != runner.TermAnswered || errs != 0 {
+				t.Errorf("cancelled at %d (%s): %s, %d errors", at, kind, out.Termination, errs)
+			}
+			continue
+		}
+		if out.Termination != runner.TermCancelled || errs != 1 || len(of[runner.Ended](events)) != 1 {
+			t.Errorf("cancelled at %d (%s): %s, %d errors, %s", at, kind, out.Termination, errs, kinds(events))
+		}
+		if tool.runs.Load() != runs || len(of[runner.Called](events[at+1:])) > 0 {
+			t.Errorf("cancelled at %d (%s): a tool began after that", at, kind)
+		}
+		if shown, kept := generated(events, out.Ledger); shown != kept {
+			t.Errorf("cancelled at %d: shown %q, kept %q", at, shown, kept)
+		}
+		if m.open.Load() != 0 {
+			t.Errorf("cancelled at %d: a stream is open", at)
+		}
+	}
+}
+
+// A tool that ignores its context does not hold the run.
+func TestDeadlineInATool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		deaf := &fakeTool{name: "search", run: func(context.Context, json.RawMessage) (string, error) {
+			<-release
+			return "late", nil
+		}}
+		r := newRunner(t, "qwen", &fakeModel{texts: []string{qwenCall}}, deaf)
+		r.Limits.Time = time.Second
+		events, out, err := trial(t, r, runner.Task{})
+		if err != nil || out.Termination != runner.TermDeadline || out.Calls != 1 {
+			t.Errorf("ended %s with %v, %d calls", out.Termination, err, out.Calls)
+		}
+		if len(of[runner.Returned](events)) != 0 || strings.Contains(out.Ledger.Text(), "late") {
+			t.Error("a result after the end")
+		}
+	})
+}
+
+func TestDeadlineOfTheCaller(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	m := &fakeModel{texts: []string{strings.Repeat("word ", 5000)}, pause: time.Millisecond}
+	events, _, err := collect(ctx, newRunner(t, "qwen", m), runner.Task{Question: "q"})
+	end := events[len(events)-1].(runner.Ended)
+	if end.Termination != runner.TermDeadline || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ended %s with %v", end.Termination, err)
+	}
+}
+
+// A conversation goes on from wherever a run was ended, and its prompt is
+// well-formed: what was open is closed before the next question.
+func TestFollowUpOfACancelledRun(t *testing.T) {
+	for _, tc := range []struct{ format, text, want string }{
+		{"qwen", "<think>\nhalf a thou", "half a thou\n</think>\n\n<|im_end|>\n<|im_start|>user\nnext<|im_end|>\n<|im_start|>assistant\n"},
+		{"qwen", "<think>\nx\n</think>\n\nHalf an ans", "Half an ans<|im_end|>\n<|im_start|>user\nnext<|im_end|>\n<|im_start|>assistant\n"},
+		{"qwen", qwenCall, "</tool_call><|im_end|>\n<|im_start|>user\nnext<|im_end|>\n<|im_start|>assistant\n"},
+		{"qwq", "half a thou", "half a thou\n</think>\n<|im_end|>\n<|im_start|>user\nnext<|im_end|>\n<|im_start|>assistant\n<think>\n"},
+		{"qwq", "x\n</think>\n\nHalf an ans", "Half an ans<|im_end|>\n<|im_start|>user\nnext<|im_end|>\n<|im_start|>assistant\n<think>\n"},
+		{"react", " half a thou", " half a thou\n\nQuestion: next\nThought:"},
+		{"react", " I know.\nFinal Answer: Half", "Half\n\nQuestion: next\nThought:"},
+	} {
+		m := &rawModel{turns: [][]models.Chunk{{{Text: tc.text}}, said("Done.", models.FinishStop)}} // cut: no Final
+		r := newRunner(t, tc.format, m)
+		_, out, err := trial(t, r, runner.Task{})
+		if err == nil {
+			t.Fatal("a cut stream without an error")
+		}
+		_, _, _ = trial(t, r, runner.Task{Question: "next", Ledger: out.Ledger})
+		if p := text(m.requests[1].Prompt); !strings.HasSuffix(p, tc.want) {
+			t.Errorf("%s after %q: %q, want the end %q", tc.format, tc.text, p[max(0, len(p)-len(tc.want)-20):], tc.want)
+		}
+	}
+}
+
+// Two questions that continue one ledger do not know of each other.
+func TestLedgerContinuedTwice(t *testing.T) {
+	r := newRunner(t, "qwen", &fakeModel{texts: []string{qwenCall, qwenAnswer}}, echo("search"))
+	_, first, err := trial(t, r, runner.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, tokens := first.Ledger.Text(), first.Ledger.Tokens()
+	branch := func(q string) *runner.Ledger {
+		r := newRunner(t, "qwen", &fakeModel{texts: []string{qwenAnswer}})
+		_, out, err := trial(t, r, runner.Task{Question: q, Ledger: first.Ledger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Ledger
+	}
+	a := branch("left")
+	textA := a.Text()
+	b := branch("right")
+	if a.Text() != textA || strings.Contains(b.Text(), "left") || strings.Contains(textA, "right") {
+		t.Error("one branch is in the other")
+	}
+	if first.Ledger.Text() != before || first.Ledger.Tokens() != tokens {
+		t.Error("the ledger that was continued has changed")
+	}
+}
+
+// What the matcher held back for a strip is shown and kept when a pattern
+// gives up.
+func TestPatternOverItsBudget(t *testing.T) {
+	r := newRunner(t, "qwen", &fakeModel{texts: []string{"well, " + strings.Repeat("a", 60) + "c"}, cut: 100})
+	r.Criteria = []stopping.Criterion{{Name: "slow", Regex: `(a|aa)+b\1$`, Strip: true, Budget: time.Nanosecond}}
+	_, out, err := trial(t, r, runner.Task{})
+	var over *stopping.BudgetError
+	if !errors.As(err, &over) {
+		t.Fatalf("ended %s with %v", out.Termination, err)
+	}
+	if !strings.Contains(out.Ledger.Text(), "well, ") {
+		t.Error("the text is lost")
+	}
+}
+
+// A stream that ends without saying why is a cut one, whoever wrote the model.
+func TestStreamWithoutAnEnd(t *testing.T) {
+	_, out, err := trial(t, newRunner(t, "qwen", &rawModel{turns: [][]models.Chunk{{{Text: "The answer"}}}}), runner.Task{})
+	var cut *models.CutError
+	if out.Termination != runner.TermServerError || !errors.As(err, &cut) || cut.Bytes != 10 {
+		t.Errorf("ended %s with %v", out.Termination, err)
+	}
+}
+
+func TestServerThatNeverEnds(t *testing.T) {
+	endless := make([]models.Chunk, 1000)
+	for i := range endless {
+		endless[i].Text = strings.Repeat("x", 100)
+	}
+	r := newRunner(t, "qwen", &rawModel{turns: [][]models.Chunk{endless}})
+	r.Limits.TurnTokens = 8
+	_, out, err := trial(t, r, runner.Task{})
+	var fault *models.ProtocolError
+	if !errors.As(err, &fault) || out.Termination != runner.TermServerError || out.Pieces > 200 {
+		t.Errorf("ended %s with %v after %d pieces", out.Termination, err, out.Pieces)
+	}
+}
+
+// The beginning of a character at the end of a stream goes into no prompt.
+func TestTornCharacter(t *testing.T) {
+	m := &rawModel{turns: [][]models.Chunk{said("Zür\xc3", models.FinishLength)}}
+	_, out, err := trial(t, newRunner(t, "qwen", m), runner.Task{})
+	if err != nil || out.Answer != "Zür" || strings.HasSuffix(out.Ledger.Text(), "\xc3") {
+		t.Errorf("answer %q, %v", out.Answer, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	known := func(n int) *models.Usage { return &models.Usage{Generated: models.Known(n)} }
+	halted := []models.Chunk{{Text: qwenCall}, {Text: "\n<tool_response>"}}
+	counted := []models.Chunk{{Text: qwenCall, Usage: known(20)}, {Text: "\n<tool_response>", Usage: known(24)}}
+	named := []models.Chunk{{Text: qwenCall, Tokens: []int{1, 2, 3}}, {Text: "\n<tool_response>", Tokens: []int{4, 5}}}
+	last := append(halted[:1:1], models.Chunk{Text: "\n<tool_response>", Final: &models.Final{Finish: models.FinishStop, Usage: *known(30)}})
+	for name, tc := range map[string]struct {
+		turn []models.Chunk
+		want models.Count
+	}{
+		"nothing said":              {halted, models.Count{}},
+		"told on the way":           {counted, models.Known(31)},
+		"an id a token":             {named, models.Known(12)},
+		"the end in the same chunk": {last, models.Known(37)},
+	} {
+		m := &rawModel{turns: [][]models.Chunk{tc.turn, said(qwenAnswer, models.FinishStop)}}
+		_, out, err := trial(t, newRunner(t, "qwen", m, echo("search")), runner.Task{})
+		if err != nil || out.Usage.Generated != tc.want {
+			t.Errorf("%s: generated %v, want %v (%v)", name, out.Usage.Generated, tc.want, err)
+		}
+	}
+}
+
+// Ids of tokens whose text was held back stand before the text that they
+// spell; ids and text never drift apart.
+func TestIdsOfHeldBackText(t *testing.T) {
+	m := &rawModel{turns: [][]models.Chunk{
+		{{Text: "a", Tokens: []int{1}}, {Tokens: []int{2}}, {Text: "é", Tokens: []int{3}}, {Text: "b"},
+			{Tokens: []int{4}}, {Text: "c"}, {Text: "d", Tokens: []int{5}}, {Tokens: []int{6}}, end(models.FinishStop)},
+	}}
+	_, out, err := trial(t, newRunner(t, "qwen", m), runner.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []runner.Segment
+	for _, s := range out.Ledger.Segments() {
+		if s.Source == template.FromModel {
+			got = append(got, s)
+		}
+	}
+	want := []runner.Segment{{Text: "aé", Tokens: []int{1, 2, 3}}, {Text: "bc"}, {Text: "d", Tokens: []int{5}}}
+	if len(got) != len(want) {
+		t.Fatalf("segments %+v", got)
+	}
+	for i, s := range got {
+		if s.Text != want[i].Text || len(s.Tokens) != len(want[i].Tokens) || len(s.Tokens) > 1 && s.Tokens[1] != 2 {
+			t.Errorf("segment %d is %+v, want %+v", i, s, want[i])
+		}
+	}
+}
+
+// Calls counts what was begun, also where the run was ended meanwhile.
+func TestCallsOfACancelledTurn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	tool := &fakeTool{name: "search", run: func(context.Context, json.RawMessage) (string, error) {
+		cancel()
+		return "done", nil
+	}}
+	events, _, _ := collect(ctx, newRunner(t, "qwen", &fakeModel{texts: []string{qwenCall}}, tool), runner.Task{Question: "q"})
+	if end := events[len(events)-1].(runner.Ended); end.Calls != 1 || end.Termination != runner.TermCancelled {
+		t.Errorf("%d calls, ended %s", end.Calls, end.Termination)
+	}
+}
+
+func TestBlankQuestion(t *testing.T) {
+	for _, err := range newRunner(t, "qwen", &fakeModel{}).Run(t.Context(), runner.Task{Question: " \n"}) {
+		if !errors.Is(err, runner.ErrNoQuestion) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
