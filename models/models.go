@@ -178,11 +178,11 @@ func (c *Count) UnmarshalJSON(b []byte) error {
 // Timings are durations as the server reports them, zero where it does not,
 // except FirstToken and Total, which are measured here.
 type Timings struct {
-	Load       time.Duration // loading the model
-	Prompt     time.Duration // reading the prompt
-	Generation time.Duration
-	FirstToken time.Duration // from the request to the first token
-	Total      time.Duration
+	Load       time.Duration `json:"load_ns"`   // loading the model
+	Prompt     time.Duration `json:"prompt_ns"` // reading the prompt
+	Generation time.Duration `json:"generation_ns"`
+	FirstToken time.Duration `json:"first_token_ns"` // from the request to the first token
+	Total      time.Duration `json:"total_ns"`
 }
 
 // Info describes a model and its server.
