@@ -30,7 +30,7 @@ func (f Finding) reason() string {
 	}
 	var un *UnreachableError
 	if errors.As(f.Err, &un) {
-		return un.Err.Error()
+		return un.Reason()
 	}
 	return f.Err.Error()
 }

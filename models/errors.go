@@ -1,7 +1,10 @@
 package models
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"time"
 )
@@ -36,10 +39,29 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("cannot reach %s at %s: %v", e.Server, e.URL, e.Err)
+	return fmt.Sprintf("cannot reach %s at %s: %s", e.Server, e.URL, e.Reason())
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// Reason is why the server did not answer, without the address, which stands
+// in URL, and the names of system calls: "connection refused".
+func (e *UnreachableError) Reason() string {
+	var (
+		dns  *net.DNSError
+		op   *net.OpError
+		call *os.SyscallError
+	)
+	switch {
+	case errors.As(e.Err, &dns):
+		return dns.Err
+	case errors.As(e.Err, &call):
+		return call.Err.Error()
+	case errors.As(e.Err, &op):
+		return op.Err.Error()
+	}
+	return fmt.Sprint(e.Err)
+}
 
 // A NotFoundError says that the server does not have the model.
 type NotFoundError struct {
