@@ -28,6 +28,7 @@ func (a *app) converse(ctx context.Context, e *exchange, s *settings) error {
 	defer lines.Close()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)
 	if !s.quiet {
 		a.note("ask a question; Ctrl-D leaves")
 	}
@@ -35,8 +36,8 @@ func (a *app) converse(ctx context.Context, e *exchange, s *settings) error {
 	for {
 		text, err := readLine(ctx, lines)
 		switch {
-		case ctx.Err() != nil:
-			return &ending{runner.TermCancelled, ctx.Err()}
+		case errors.Is(err, context.Canceled):
+			return &ending{runner.TermCancelled, err}
 		case errors.Is(err, readline.ErrInterrupt):
 			if text == "" && !s.quiet {
 				a.note("Ctrl-D leaves")
@@ -71,6 +72,7 @@ func (a *app) turn(ctx context.Context, e *exchange, question string, ledger *ru
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the command, see interruptible
 	outcome, err := e.ask(ctx, question, ledger)
 	switch {
 	case err == nil:
@@ -93,8 +95,11 @@ type lineReader interface {
 
 const linePrompt = "> "
 
-// readLine reads a line, or gives up when the context ends.
+// readLine reads a line, or gives up when the context ends, or at a SIGINT that
+// another process sent or that a terminal without a line editor made of Ctrl-C.
 func readLine(ctx context.Context, lines lineReader) (string, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
 	type line struct {
 		text string
 		err  error

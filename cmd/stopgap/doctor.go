@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -126,15 +124,8 @@ var errUnusable = errors.New("there is no usable model")
 
 // shortReason is an error without the address, which stands beside it.
 func shortReason(err error) string {
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		err = e.Err
-		if call, ok := errors.AsType[*os.SyscallError](err); ok {
-			err = call.Err
-		}
-		return err.Error()
-	}
 	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
-		return e.Err.Error()
+		return e.Reason()
 	}
 	return err.Error()
 }

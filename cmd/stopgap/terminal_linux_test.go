@@ -21,6 +21,7 @@ type terminal struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	master *os.File
+	before unix.Termios // how the terminal was found
 
 	mu   sync.Mutex
 	seen strings.Builder
@@ -35,6 +36,12 @@ const hangLimit = 30 * time.Second
 // of its own and no server.
 func startTerminal(t *testing.T, width int, environment []string, args ...string) *terminal {
 	t.Helper()
+	return startTerminalTo(t, nil, width, environment, args...)
+}
+
+// startTerminalTo is startTerminal with standard output elsewhere.
+func startTerminalTo(t *testing.T, stdout *os.File, width int, environment []string, args ...string) *terminal {
+	t.Helper()
 	master, slave := openPTY(t, width)
 	self, err := os.Executable()
 	if err != nil {
@@ -48,12 +55,16 @@ func startTerminal(t *testing.T, width int, environment []string, args ...string
 		"TERM=xterm", "OLLAMA_HOST=127.0.0.1:1", "PATH=" + os.Getenv("PATH"),
 	}, environment...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	p := &terminal{t: t, cmd: cmd, master: master, news: make(chan struct{}, 1), gone: make(chan struct{})}
+	p.before = p.state()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	slave.Close()
-	p := &terminal{t: t, cmd: cmd, master: master, news: make(chan struct{}, 1), gone: make(chan struct{})}
 	go p.read()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it has ended, unless the test has failed
@@ -136,7 +147,35 @@ func (p *terminal) write(keys string) {
 	}
 }
 
-// exit waits for the end and gives the exit code.
+// pressUntilGone presses a key again and again until the process has ended:
+// two signals that come too close to each other are one.
+func (p *terminal) pressUntilGone(key string) {
+	p.t.Helper()
+	limit := time.After(hangLimit)
+	for {
+		p.write(key)
+		select {
+		case <-p.gone:
+			return
+		case <-limit:
+			p.t.Fatalf("it does not end:\n%q", p.output())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// state is the terminal's line discipline.
+func (p *terminal) state() unix.Termios {
+	p.t.Helper()
+	s, err := unix.IoctlGetTermios(int(p.master.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return *s
+}
+
+// exit waits for the end and gives the exit code. However a command ends, it
+// leaves the terminal as it found it.
 func (p *terminal) exit() int {
 	p.t.Helper()
 	done := make(chan error, 1)
@@ -151,6 +190,9 @@ func (p *terminal) exit() int {
 		p.t.Fatalf("it does not end:\n%q", p.output())
 	}
 	<-p.gone
+	if after := p.state(); after != p.before {
+		p.t.Errorf("the terminal was left as %+v, not as %+v", after, p.before)
+	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
@@ -336,17 +378,55 @@ func TestTerminalConversationErrors(t *testing.T) {
 	}
 }
 
-// TestTerminalTerminated: SIGTERM ends a conversation that waits for a line.
+// TestTerminalTerminated: SIGTERM ends a conversation that waits for a line,
+// and so does a SIGINT that is no key.
 func TestTerminalTerminated(t *testing.T) {
 	model := modelFile(t, `turns: [{text: "Yes."}]`)
 	for _, term := range []string{"xterm", "dumb"} {
-		p := startTerminal(t, 80, []string{"TERM=" + term}, "run", "--model", model)
-		p.wait(1, `> `)
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+			p := startTerminal(t, 80, []string{"TERM=" + term}, "run", "--model", model)
+			p.wait(1, `> `)
+			if err := p.cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.exit(); code != exitInterrupted {
+				t.Errorf("%s, %v: exit code %d", term, s, code)
+			}
+		}
+	}
+}
+
+// TestSecondInterrupt: the first Ctrl-C asks for an orderly end; the second
+// ends a command that cannot come to one, here because nobody reads its output.
+func TestSecondInterrupt(t *testing.T) {
+	model := modelFile(t, "turns: [{text: '"+strings.Repeat("word ", 1<<16)+"'}]")
+	for _, args := range [][]string{{"run", "--json", "--model", model, "Well?"}, {"run", "--json", "--model", model}} {
+		r, w, err := os.Pipe()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if code := p.exit(); code != exitInterrupted {
-			t.Errorf("%s: exit code %d", term, code)
+		defer r.Close()
+		capacity, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := startTerminalTo(t, w, 80, nil, args...)
+		w.Close()
+		if len(args) == 4 { // a conversation
+			p.wait(1, `> `)
+			p.write("Well?\r")
+		}
+		const event = 256 // bytes, more than the longest line of a text event
+		limit := time.Now().Add(hangLimit)
+		for n := 0; n < capacity-event; time.Sleep(time.Millisecond) {
+			if n, err = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil || time.Now().After(limit) {
+				t.Fatalf("%d bytes in the pipe: %v", n, err)
+			}
+		}
+		p.pressUntilGone("\x03")
+		p.exit()
+		if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
+			t.Errorf("%v: it ended with %v", args, p.cmd.ProcessState)
 		}
 	}
 }
