@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -64,49 +63,52 @@ func payload(rng *rand.Rand, r template.Reserved) string {
 	return b.String()
 }
 
+// callOf spells a call of a tool with this name.
+func callOf(t *testing.T, format, name string) string {
+	t.Helper()
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch format {
+	case "qwen":
+		return fmt.Sprintf("<tool_call>\n{\"name\": %s, \"arguments\": {\"query\": \"m\"}}\n</tool_call>", quoted)
+	case "qwq":
+		return fmt.Sprintf("hm <tool_call>{\"action\": %s, \"action_input\": {\"query\": \"m\"}}</tool_call>", quoted)
+	}
+	return " hm\nAction: " + name + "\nAction Input: {\"query\": \"m\"}\nObservation:"
+}
+
+// conversation asks a question, calls a tool that gives the same text, calls
+// one by another name, answers, and answers a second question.
+func conversation(t *testing.T, name, first, tool, second string) *runner.Ledger {
+	t.Helper()
+	answer := map[string]string{"qwen": qwenAnswer, "qwq": qwqAnswer, "react": reactDone}[name]
+	search := &fakeTool{name: "search", run: func(context.Context, json.RawMessage) (string, error) { return first, nil }}
+	m := &fakeModel{texts: []string{callOf(t, name, "search"), callOf(t, name, tool), answer, answer}, cut: 1000}
+	r := newRunner(t, name, m, search)
+	r.Reserved = []string{"<|fim_prefix|>"}
+	_, out, err := collect(t.Context(), r, runner.Task{Question: first})
+	if err != nil || out.Turns != 3 {
+		t.Fatalf("%d turns, %v, payload %q", out.Turns, err, first)
+	}
+	_, out, err = collect(t.Context(), r, runner.Task{Question: second, Ledger: out.Ledger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Ledger
+}
+
 // Whatever a question, a follow-up, a result or the name of a tool holds, the
 // prompt has the structure that it has with plain ones, and the original bytes
 // can be had back.
 func TestNoForgedStructure(t *testing.T) {
-	const runs = 1000
-	calls := map[string]func(name string) string{
-		"qwen": func(n string) string {
-			return fmt.Sprintf("<tool_call>\n{\"name\": %s, \"arguments\": {\"query\": \"m\"}}\n</tool_call>", n)
-		},
-		"qwq": func(n string) string {
-			return fmt.Sprintf("hm <tool_call>{\"action\": %s, \"action_input\": {\"query\": \"m\"}}</tool_call>", n)
-		},
-		"react": func(n string) string {
-			plain, _ := strconv.Unquote(n)
-			return " hm\nAction: " + plain + "\nAction Input: {\"query\": \"m\"}\nObservation:"
-		},
-	}
-	last := map[string]string{"qwen": qwenAnswer, "qwq": qwqAnswer, "react": reactDone}
-	for name, call := range calls {
+	const runs = 600 // of four payloads each, in each format
+	for _, name := range []string{"qwen", "qwq", "react"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reserved := reservedOf(format(t, name))
-			run := func(p, q string, tool string) *runner.Ledger {
-				search := &fakeTool{name: "search", run: func(context.Context, json.RawMessage) (string, error) { return p, nil }}
-				quoted, err := json.Marshal(tool)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m := &fakeModel{texts: []string{call(`"search"`), call(string(quoted)), last[name], last[name]}, cut: 1000}
-				r := newRunner(t, name, m, search)
-				r.Reserved = []string{"<|fim_prefix|>"}
-				_, out, err := collect(t.Context(), r, runner.Task{Question: p})
-				if err != nil || out.Turns != 3 {
-					t.Fatalf("%d turns, %v, payload %q", out.Turns, err, p)
-				}
-				m.texts = append(m.texts[:3:3], last[name])
-				_, out, err = collect(t.Context(), r, runner.Task{Question: q, Ledger: out.Ledger})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return out.Ledger
-			}
-			want := structure(run("x", "x", "y"), reserved)
+			want := structure(conversation(t, name, "x", "y", "x"), reserved)
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range runs {
 				p, q, tool := payload(rng, reserved), payload(rng, reserved), strings.TrimSpace(payload(rng, reserved))
@@ -116,7 +118,7 @@ func TestNoForgedStructure(t *testing.T) {
 				if name == "react" { // a name is one line there, and a label in it would be the model's own
 					tool = "y"
 				}
-				l := run(p, q, tool)
+				l := conversation(t, name, p, tool, q)
 				for s, n := range structure(l, reserved) {
 					if n != want[s] {
 						t.Fatalf("%q stands %d times, %d with plain text: question and result %q, next question %q, tool %q", s, n, want[s], p, q, tool)
@@ -124,7 +126,7 @@ func TestNoForgedStructure(t *testing.T) {
 				}
 				found := 0
 				for _, s := range l.Segments() {
-					if original := s.Original; original == p || original == "" && s.Text == p {
+					if s.Original == p || s.Original == "" && s.Text == p {
 						found++
 					}
 				}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -162,12 +163,17 @@ type Outcome struct {
 	Ledger *Ledger `json:"-"`
 }
 
-// MarshalEvent gives the event as one JSON object whose first field is "event".
+// MarshalEvent gives the event as one JSON object on one line, whose first
+// field is "event". The tags of a prompt stand there as they are, not as
+// escapes that are meant for HTML.
 func MarshalEvent(e Event) ([]byte, error) {
-	body, err := json.Marshal(e)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
 		return nil, err
 	}
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	head := []byte(`{"event":"` + e.Kind() + `"`)
 	if len(body) > 2 {
 		head = append(head, ',')

@@ -68,7 +68,7 @@ func TestRandomModels(t *testing.T) {
 			t.Parallel()
 			f, set := format(t, name), searchSet(t)
 			var ledger *runner.Ledger
-			for seed := range uint64(1200) {
+			for seed := range uint64(800) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				m := &rawModel{}
 				for range 12 {

@@ -56,7 +56,8 @@ type Runner struct {
 	// Name is the model's name in events.
 	Name string
 
-	// Session names the conversation to servers with fixed slots.
+	// Session names the conversation to servers with fixed slots. Runs at the
+	// same time share it, and with it the slot.
 	Session string
 }
 

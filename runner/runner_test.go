@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/stopping"
 	"stopgap/template"
@@ -314,60 +311,6 @@ func TestCallLimit(t *testing.T) {
 	}
 }
 
-func TestEndings(t *testing.T) {
-	boom := &models.CutError{}
-	for name, tc := range map[string]struct {
-		model *fakeModel
-		set   func(*runner.Runner)
-		want  runner.Termination
-		err   bool
-	}{
-		"empty turns":       {&fakeModel{texts: make([]string, 9)}, nil, runner.TermNoAnswer, false},
-		"broken calls":      {&fakeModel{texts: strings.Split(strings.Repeat("<tool_call>{]</tool_call>#", 9), "#")}, nil, runner.TermFormatError, false},
-		"server error":      {&fakeModel{err: boom}, nil, runner.TermServerError, true},
-		"cut in the middle": {&fakeModel{texts: []string{qwenAnswer}, err: boom, failAt: 10}, nil, runner.TermServerError, true},
-		"overflow later": {&fakeModel{texts: []string{qwenCall}, err: &models.OverflowError{}}, nil,
-			runner.TermTokenLimit, true},
-		"thought cut at the length": {&fakeModel{texts: []string{"<think>\nand so on and", "still"}, finish: models.FinishLength},
-			func(r *runner.Runner) { r.Model.(*fakeModel).texts = r.Model.(*fakeModel).texts[:1] }, runner.TermServerError, true},
-		"deadline": {&fakeModel{texts: []string{strings.Repeat("word ", 1000)}, pause: time.Millisecond},
-			func(r *runner.Runner) { r.Limits.Time = 30 * time.Millisecond }, runner.TermDeadline, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRunner(t, "qwen", tc.model, echo("search"))
-			if tc.set != nil {
-				tc.set(r)
-			}
-			events, out, err := collect(t.Context(), r, runner.Task{Question: "q"})
-			if out.Termination != tc.want || (err != nil) != tc.err {
-				t.Errorf("ended %s with %v, want %s", out.Termination, err, tc.want)
-			}
-			if n := len(of[runner.Ended](events)); n != 1 || events[len(events)-1].Kind() != "ended" {
-				t.Errorf("%d endings, last event %s", n, events[len(events)-1].Kind())
-			}
-			if tc.err != (out.Error != "") {
-				t.Errorf("error in the outcome: %q", out.Error)
-			}
-		})
-	}
-}
-
-func TestCutStreamLosesNothing(t *testing.T) {
-	m := &fakeModel{texts: []string{"<think>\nhalf a thought that"}, err: &models.CutError{}, failAt: 20, cut: 1}
-	events, out, err := collect(t.Context(), newRunner(t, "qwen", m), runner.Task{Question: "q"})
-	var cut *models.CutError
-	if !errors.As(err, &cut) {
-		t.Fatalf("error %v", err)
-	}
-	var shown strings.Builder
-	for _, ev := range of[runner.Text](events) {
-		shown.WriteString(ev.Text)
-	}
-	if want := "<think>\nhalf a thought that"[:20]; shown.String() != want || !strings.HasSuffix(out.Ledger.Text(), want) {
-		t.Errorf("shown %q, want %q", shown.String(), want)
-	}
-}
-
 func TestFollowUpContinuesTheLedger(t *testing.T) {
 	m := &fakeModel{texts: []string{qwenAnswer, qwenAnswer}}
 	r := newRunner(t, "qwen", m)
@@ -396,71 +339,6 @@ func TestUsersOwnCriterion(t *testing.T) {
 	st := of[runner.Stopped](events)[0]
 	if st.Criterion != "mine" || out.Answer != "one two" {
 		t.Errorf("stopped %+v, answer %q", st, out.Answer)
-	}
-}
-
-// A break at every event leaves no open stream and no late tool call.
-func TestBreakAtEveryEvent(t *testing.T) {
-	script := []string{qwenCall, qwenCall, qwenAnswer}
-	all, _, err := collect(t.Context(), newRunner(t, "qwen", &fakeModel{texts: script}, echo("search")), runner.Task{Question: "q"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := runtime.NumGoroutine()
-	for stop := range all {
-		m, tool := &fakeModel{texts: script}, echo("search")
-		n := 0
-		for _, err := range newRunner(t, "qwen", m, tool).Run(t.Context(), runner.Task{Question: "q"}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n++; n > stop {
-				break
-			}
-		}
-		runs, served := tool.runs.Load(), m.served
-		if n != stop+1 {
-			t.Fatalf("%d events after a break at %d", n, stop)
-		}
-		if open := m.open.Load(); open != 0 {
-			t.Errorf("a break at event %d (%s) leaves %d open streams", stop, all[stop].Kind(), open)
-		}
-		want := int32(len(of[runner.Returned](all[:stop+1])))
-		if all[stop].Kind() == "called" && runs != want || runs > want+1 {
-			t.Errorf("a break at event %d (%s): the tool ran %d times, want %d", stop, all[stop].Kind(), runs, want)
-		}
-		runtime.Gosched()
-		if m.served != served || tool.runs.Load() != runs {
-			t.Errorf("a break at event %d: something went on", stop)
-		}
-	}
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
-}
-
-func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	m := &fakeModel{texts: []string{strings.Repeat("word ", 1000)}, pause: time.Millisecond}
-	var out runner.Outcome
-	var last error
-	for ev, err := range newRunner(t, "qwen", m).Run(ctx, runner.Task{Question: "q"}) {
-		last = err
-		switch ev := ev.(type) {
-		case runner.Text:
-			cancel()
-		case runner.Ended:
-			out = ev.Outcome
-		}
-	}
-	if out.Termination != runner.TermCancelled || !errors.Is(last, context.Canceled) || m.open.Load() != 0 {
-		t.Errorf("ended %s with %v, %d open streams", out.Termination, last, m.open.Load())
-	}
-	if out.Ledger == nil || len(out.Ledger.Segments()) < 2 {
-		t.Error("what was generated is lost")
 	}
 }
 
