@@ -8,7 +8,6 @@
 package trace
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +30,11 @@ type Header struct {
 
 // kindHeader is the event name of a header.
 const kindHeader = "header"
+
+// A header is written as events are.
+type header struct{ Header }
+
+func (header) Kind() string { return kindHeader }
 
 // A Writer appends runs to a journal. It is not safe for concurrent use.
 type Writer struct {
@@ -80,23 +84,15 @@ func endLine(f *os.File) error {
 
 // Begin starts a run.
 func (w *Writer) Begin(h Header) error {
-	body, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
 	w.seq = 0
-	return w.append(kindHeader, body)
+	return w.append(header{h})
 }
 
 // Write appends an event. Called, Returned and Ended are on the disk when it
 // returns: whoever reads the journal after a crash knows whether a tool was
 // under way.
 func (w *Writer) Write(ev runner.Event) error {
-	body, err := json.Marshal(ev)
-	if err != nil {
-		return err
-	}
-	if err := w.append(ev.Kind(), body); err != nil {
+	if err := w.append(ev); err != nil {
 		return err
 	}
 	switch ev.(type) {
@@ -107,11 +103,12 @@ func (w *Writer) Write(ev runner.Event) error {
 }
 
 // append writes one record with one call, so that a crash tears at most the last.
-func (w *Writer) append(kind string, body []byte) error {
-	line := fmt.Appendf(nil, `{"seq":%d,"time":%q,"event":%q`, w.seq, w.now().UTC().Format(time.RFC3339Nano), kind)
-	if len(body) > len("{}") {
-		line = append(line, ',')
+func (w *Writer) append(ev runner.Event) error {
+	body, err := runner.MarshalEvent(ev)
+	if err != nil {
+		return err
 	}
+	line := fmt.Appendf(nil, `{"seq":%d,"time":%q,`, w.seq, w.now().UTC().Format(time.RFC3339Nano))
 	line = append(append(line, body[1:]...), '\n')
 	if _, err := w.file.Write(line); err != nil {
 		return err

@@ -75,6 +75,9 @@ func TestWriteAndRead(t *testing.T) {
 		if rec.Seq != i+1 || rec.Kind != events[i].Kind() || !rec.Time.Equal(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)) {
 			t.Errorf("%+v", rec)
 		}
+		if i == 1 && !strings.Contains(string(rec.Event), `"text":"<tool_call>\n`) {
+			t.Errorf("tags cannot be read: %s", rec.Event)
+		}
 		if i == 2 && !strings.Contains(string(rec.Event), `"arguments":{"q":1}`) {
 			t.Errorf("%s", rec.Event)
 		}
