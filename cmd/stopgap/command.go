@@ -15,7 +15,7 @@ import (
 // root is the whole tree of commands.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "stopgap",
+		Use:   "stopgap COMMAND",
 		Short: "Stop a local model where you say, fill the gap with a tool's answer, let it go on",
 		Long: `stopgap asks a local model a question. It streams raw completions from Ollama,
 llama-server or an OpenAI-style server, halts them where the model calls a tool,
@@ -25,8 +25,8 @@ Each setting can also stand in the environment (STOPGAP_MODEL for --model) or in
 a configuration file: see "stopgap config --help".`,
 		Example: `  stopgap run "Which rivers cross three capitals?" --corpus ~/notes
   stopgap doctor`,
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true, SilenceUsage: true,
+		SuggestionsMinimumDistance: 2, DisableFlagsInUseLine: true,
+		SilenceErrors: true, SilenceUsage: true,
 		Version: readVersion().String(),
 		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -40,13 +40,33 @@ a configuration file: see "stopgap config --help".`,
 		a.runCommand(), a.renderCommand(), a.doctorCommand(), a.indexCommand(),
 		a.modelsCommand(), a.configCommand(), a.versionCommand(),
 	)
+	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
+			c.Use, c.DisableFlagsInUseLine = "completion SHELL", true
 			c.Example = "  source <(stopgap completion bash)"
+			c.Args, c.RunE = noSuchCommandOf, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
 	return root
+}
+
+// helpCommand is cobra's, with an error for what is no command.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Tell more about a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			switch {
+			case err != nil, cmd == root && len(rest) > 0:
+				return noSuchCommand(root, args)
+			case len(rest) > 0:
+				return noSuchCommandOf(cmd, rest)
+			}
+			return cmd.Help()
+		},
+	}
 }
 
 // noSuchCommand refuses words after "stopgap" that are no command.

@@ -67,10 +67,15 @@ func noSuchCommandOf(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{
-		fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
-		fmt.Sprintf("\"%s --help\" lists what there is", cmd.CommandPath()),
+	hint := fmt.Sprintf("\"%s --help\" lists what there is", cmd.CommandPath())
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
 	}
+	if near := config.Nearest(args[0], names); near != "" {
+		hint = fmt.Sprintf("did you mean \"%s %s\"?", cmd.CommandPath(), near)
+	}
+	return &usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), hint}
 }
 
 // list gives all settings in the order of the help.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // A checkup is what the doctor found at one server.
 type checkup struct {
 	Server  string       `json:"server"`
-	URL     string       `json:"url"`
+	URL     string       `json:"url,omitempty"`
 	Problem string       `json:"problem,omitempty"` // why it cannot be used
 	Hint    string       `json:"hint,omitempty"`    // what to do about it
 	Models  []modelRow   `json:"models,omitempty"`
@@ -90,7 +91,8 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 	if s.model != "" {
 		x := a.examine(ctx, s, spin, s.model, quick)
 		x.Why = "from the " + s.origins["model"].String()
-		all = []checkup{{Server: x.Version, Chosen: x}}
+		server, _, _ := strings.Cut(x.Version, " ")
+		all = []checkup{{Server: server, Chosen: x}}
 	} else {
 		for _, f := range models.Probe(ctx, a.modelOptions(s)) {
 			c := checkup{Server: f.Server, URL: masked(f.URL), Models: modelRows([]models.Finding{f})}
@@ -179,8 +181,10 @@ func (a *app) printCheckups(s *settings, all []checkup, asJSON bool) error {
 	}
 	for _, c := range all {
 		switch {
+		case c.Chosen != nil && c.Chosen.Problem != "":
+			p(0, yellow, strings.TrimSpace("! "+c.Server+" "+c.URL))
 		case c.Chosen != nil:
-			p(0, bold, strings.TrimSpace("✓ "+c.Server+" "+c.URL))
+			p(0, bold, strings.TrimSpace("✓ "+cmp.Or(c.Chosen.Version, c.Server)+" "+c.URL))
 		case c.Problem != "":
 			p(0, dim, fmt.Sprintf("- %s %s: %s", c.Server, c.URL, c.Problem))
 		default:

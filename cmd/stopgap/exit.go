@@ -41,6 +41,9 @@ func (e *ending) Error() string {
 	if e.err != nil {
 		return e.err.Error()
 	}
+	if e.termination == runner.TermNoAnswer {
+		return "there is no answer: the model ended without one"
+	}
 	return "there is no answer: " + endingWords(e.termination)
 }
 

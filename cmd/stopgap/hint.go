@@ -124,11 +124,14 @@ func serverHint(err error) string {
 		return "look at the server's log, or allow more with --token-timeout"
 	}
 	if is[*models.ProtocolError](err) {
-		return "check that the address belongs to the kind of server that --model names (" + kinds() + ")"
+		return wrongKindHint()
 	}
 	if e, ok := errors.AsType[*models.ServerError](err); ok {
-		if e.Status == 401 || e.Status == 403 {
+		switch e.Status {
+		case 401, 403:
 			return "the server wants a key: put it into STOPGAP_API_KEY, or name its variable with --api-key-env"
+		case 404, 405:
+			return wrongKindHint()
 		}
 		return "look at the server's log; \"stopgap doctor\" checks the servers"
 	}
@@ -136,9 +139,33 @@ func serverHint(err error) string {
 		if len(e.Kinds) == 1 {
 			return "--model takes " + e.Kinds[0].Form + ", " + e.Kinds[0].Help
 		}
-		return "--model takes " + kinds() + "; \"stopgap models\" lists what there is"
+		return refHint(e.Ref) + "--model takes " + kinds() + "; \"stopgap models\" lists what there is"
 	}
 	return ""
+}
+
+func wrongKindHint() string {
+	return "check that the address belongs to the kind of server that --model names (" + kinds() + ")"
+}
+
+// refHint guesses what a reference that is none was meant to be.
+func refHint(ref string) string {
+	var names []string
+	for _, k := range models.Kinds() {
+		names = append(names, k.Name)
+	}
+	kind, rest, _ := strings.Cut(ref, ":")
+	switch near := config.Nearest(kind, names); {
+	case ref == "":
+		return ""
+	case near != "" && rest != "":
+		return fmt.Sprintf("did you mean %q? ", near+":"+rest)
+	case strings.HasSuffix(ref, ".gguf"):
+		return "a model file needs a server: \"llama-server -m FILE\", then --model llamacpp:http://127.0.0.1:8080; "
+	case kind == "http", kind == "https":
+		return fmt.Sprintf("did you mean %q? ", "llamacpp:"+ref)
+	}
+	return fmt.Sprintf("did you mean %q? ", "ollama:"+ref)
 }
 
 // endingHint says how a run that ended without an answer might get one.

@@ -16,9 +16,11 @@ func (v *view) summary(o runner.Outcome) {
 	parts := []string{
 		endingWords(o.Termination),
 		fmt.Sprintf("%d %s, %d %s", o.Turns, plural(o.Turns, "turn"), o.Calls, plural(o.Calls, "call")),
-		tokenWords(o),
-		duration(o.Duration),
 	}
+	if words := tokenWords(o); words != "" {
+		parts = append(parts, words)
+	}
+	parts = append(parts, duration(o.Duration))
 	v.line(v.screen.paint(dim, joinParts(parts, v.screen.width())))
 }
 
@@ -59,8 +61,12 @@ func endingWords(t runner.Termination) string {
 	return strings.ReplaceAll(string(t), "_", " ")
 }
 
-// tokenWords tells the tokens, and where the server does not.
+// tokenWords tells the tokens, and where the server does not. Nothing is said
+// where nothing was generated and nothing counted.
 func tokenWords(o runner.Outcome) string {
+	if o.Pieces == 0 && !o.Usage.Generated.Known && !o.Usage.Evaluated.Known && !o.Usage.Reused.Known {
+		return ""
+	}
 	words := []string{"tokens: "}
 	if o.Usage.Generated.Known {
 		words[0] += fmt.Sprintf("%d generated", o.Usage.Generated.N)

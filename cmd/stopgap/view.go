@@ -109,7 +109,9 @@ func (v *view) write(ev runner.Text) error {
 		v.text.WriteString(ev.Text)
 	case template.SpanAnswer:
 		v.answer.WriteString(ev.Text)
-	default: // tags, and calls, which are shown when they run
+	case template.SpanCall: // shown when it runs
+		return v.busy("writing a call")
+	default: // tags
 		return nil
 	}
 	if !v.live {
@@ -117,6 +119,19 @@ func (v *view) write(ev runner.Text) error {
 	}
 	v.spinner.hide()
 	_, err := io.WriteString(v.out, v.block.add(ev.Span, printable(ev.Text)))
+	return err
+}
+
+// busy shows a label below what has been written.
+func (v *view) busy(label string) error {
+	if v.spinner == nil {
+		return nil
+	}
+	var err error
+	if v.block.started {
+		err = v.endBlock()
+	}
+	v.spinner.show(label)
 	return err
 }
 
