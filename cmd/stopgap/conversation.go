@@ -37,7 +37,7 @@ func (a *app) converse(ctx context.Context, e *exchange, s *settings) error {
 		text, err := readLine(ctx, lines)
 		switch {
 		case errors.Is(err, context.Canceled):
-			return &ending{runner.TermCancelled, err}
+			return &ending{termination: runner.TermCancelled, err: err}
 		case errors.Is(err, readline.ErrInterrupt):
 			if text == "" && !s.quiet {
 				a.note("Ctrl-D leaves")

@@ -118,7 +118,7 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 			return nil
 		}
 	}
-	return &ending{runner.TermServerError, errUnusable}
+	return &ending{termination: runner.TermServerError, err: errUnusable}
 }
 
 // errUnusable is the doctor's result where nothing can be used.

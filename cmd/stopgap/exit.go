@@ -35,6 +35,7 @@ func (e *usageError) Unwrap() error { return e.err }
 type ending struct {
 	termination runner.Termination
 	err         error
+	halted      string // the name of the criterion that ended the last turn
 }
 
 func (e *ending) Error() string {

@@ -23,7 +23,7 @@ import (
 // something about it, a hint; both also when it is wrapped.
 func TestErrors(t *testing.T) {
 	refused := errors.New("connection refused")
-	ended := func(term runner.Termination, err error) error { return &ending{term, err} }
+	ended := func(term runner.Termination, err error) error { return &ending{termination: term, err: err} }
 	for _, c := range []struct {
 		err  error
 		code int
@@ -100,7 +100,7 @@ func TestExplainIsSafe(t *testing.T) {
 	}
 	b.Reset()
 	a.explain(&outputError{syscall.EPIPE})
-	a.explain(&ending{runner.TermCancelled, context.Canceled})
+	a.explain(&ending{termination: runner.TermCancelled, err: context.Canceled})
 	a.explain(nil)
 	if b.Len() > 0 {
 		t.Errorf("%q", b.String())

@@ -51,7 +51,7 @@ func hint(err error) string {
 		return h
 	}
 	if e, ok := errors.AsType[*ending](err); ok && e.err == nil {
-		return endingHint(e.termination)
+		return endingHint(e)
 	}
 	if e, ok := errors.AsType[*template.FormatError](err); ok {
 		if errors.Is(e, fs.ErrNotExist) {
@@ -169,8 +169,8 @@ func refHint(ref string) string {
 }
 
 // endingHint says how a run that ended without an answer might get one.
-func endingHint(t runner.Termination) string {
-	switch t {
+func endingHint(e *ending) string {
+	switch e.termination {
 	case runner.TermTurnLimit:
 		return "allow more turns with --max-turns"
 	case runner.TermTokenLimit:
@@ -180,6 +180,9 @@ func endingHint(t runner.Termination) string {
 	case runner.TermLoop:
 		return "the model made the same calls over and over: try a larger model or another --format"
 	case runner.TermFormatError, runner.TermNoAnswer:
+		if strings.HasPrefix(e.halted, "--stop") { // criteria of the flags are named so
+			return e.halted + " ended the last turn before there was an answer"
+		}
 		return "the model does not follow the format: try another one with --format, or a larger model"
 	}
 	return ""

@@ -119,6 +119,7 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 
 	var outcome runner.Outcome
 	var shown, failed error
+	halted := "" // the criterion that ended the last turn
 	for ev, err := range e.kit.runner.Run(ctx, task) {
 		if err != nil {
 			failed = err
@@ -130,6 +131,8 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 			if e.prompt != nil {
 				e.prompt(ev.Prompt)
 			}
+		case runner.Stopped:
+			halted = ev.Criterion
 		case runner.Ended:
 			outcome = ev.Outcome
 		}
@@ -150,7 +153,7 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 	case outcome.Termination == runner.TermAnswered || outcome.Termination == runner.TermAnsweredForced:
 		return outcome, nil
 	}
-	return outcome, &ending{outcome.Termination, failed}
+	return outcome, &ending{termination: outcome.Termination, err: failed, halted: halted}
 }
 
 // A jsonView prints the events for other programs.
