@@ -119,3 +119,20 @@ func TestReactNextQuestion(t *testing.T) {
 		}
 	}
 }
+
+// A caller who ends the text inside a thought wants it to end there.
+func TestHaltInThoughtEndsTheRun(t *testing.T) {
+	m := &fakeModel{texts: []string{"<think>\nfirst second third"}}
+	r := newRunner(t, "qwen", m, echo("search"))
+	r.Criteria = []stopping.Criterion{{Name: "mine", Literal: "second"}}
+	events, out, err := collect(t.Context(), r, runner.Task{Question: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Termination != runner.TermNoAnswer || out.Turns != 1 || out.Problems != 0 || len(of[runner.Nudged](events)) != 0 {
+		t.Errorf("ended %s after %d turns with %d problems", out.Termination, out.Turns, out.Problems)
+	}
+	if !strings.HasSuffix(out.Ledger.Text(), "first second") {
+		t.Errorf("the text is not kept: %q", out.Ledger.Text())
+	}
+}

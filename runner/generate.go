@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -221,6 +222,9 @@ func (s *state) total(g *generation) {
 	if !g.usage.Generated.Known {
 		g.usage.Generated = g.draft.generated()
 	}
+	s.halted = g.stop != nil && slices.ContainsFunc(s.Criteria, func(c stopping.Criterion) bool {
+		return c.Name == g.stop.Criterion.Name
+	})
 	o := &s.outcome
 	o.Usage.Prompt = plus(o.Usage.Prompt, g.usage.Prompt)
 	o.Usage.Evaluated = plus(o.Usage.Evaluated, g.usage.Evaluated)

@@ -31,6 +31,7 @@ type state struct {
 
 	turn        int
 	truncated   bool        // the last generation reached a length limit
+	halted      bool        // one of the caller's own criteria ended the last generation
 	full        bool        // that of the context
 	broken      bool        // the model's stream ended in an error
 	forced      Termination // the budget that asked for a last answer
@@ -209,6 +210,10 @@ func (s *state) correct(turn template.Turn) error {
 	kind := template.NoCallNoAnswer
 	if len(turn.Problems) > 0 {
 		kind = turn.Problems[0].Kind
+	}
+	if s.halted { // the caller wanted the text to end here: there is nothing to mend
+		s.termination = TermNoAnswer
+		return nil
 	}
 	s.outcome.Problems++
 	switch reason := s.exhausted(nil); {
