@@ -74,6 +74,18 @@ func pattern(want []string) *regexp.Regexp {
 	return regexp.MustCompile(strings.TrimSuffix(b.String(), `\n`) + `\n?\z`)
 }
 
+// command builds stopgap and gives its path.
+func command(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "stopgap")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/stopgap")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
 // Every command of the documentation, on a real Ollama.
 func TestDocumentation(t *testing.T) {
 	s := ollamatest.Shared(t)
@@ -83,12 +95,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	model(t, s, "qwen3", script.Turns, automaton.Options{})
 
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "stopgap"), "./cmd/stopgap")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := filepath.Dir(command(t))
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			dir, home := t.TempDir(), t.TempDir()

@@ -3,11 +3,13 @@
 package endtoend
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -334,6 +336,48 @@ func TestHalt(t *testing.T) {
 	slices.Sort(tokens)
 	if median := tokens[len(tokens)/2]; median > 3 {
 		t.Errorf("%d tokens were generated past the one that completes the call (median of %v), want at most 3", median, tokens)
+	}
+}
+
+// Ctrl-C in the middle of a text ends the generation at the server, tells what
+// is known and exits with 130.
+func TestInterruptReachesTheServer(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent an interrupt on Windows")
+	}
+	s := ollamatest.Start(t)
+	r := endless(t, s, 1<<14)
+	cmd := exec.Command(command(t), "run", "--model", "ollama:endless", "--context", "8192", "--turn-tokens", "2000", "A question?")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "OLLAMA_HOST=" + s.URL}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	shown := ""
+	for sc := bufio.NewScanner(stderr); sc.Scan(); {
+		shown += sc.Text() + "\n"
+		if strings.Contains(sc.Text(), "look it up") { // the thought is out, the text goes on
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait() // the exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(shown, "interrupted") {
+		t.Errorf("exit code %d\n%s", code, shown)
+	}
+	before := len(s.Slots())
+	for _, err := range r.Model.Stream(t.Context(), models.Request{Prompt: []models.Segment{{Text: "x"}}, MaxTokens: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slots := s.Slots()
+	if generated := slots[before].Cached - slots[before-1].Prompt; generated > 500 {
+		t.Errorf("the server generated %d tokens of 2000 although the command was interrupted near the beginning", generated)
 	}
 }
 
