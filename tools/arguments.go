@@ -34,7 +34,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, errors.New("schemas elsewhere are not loaded")
 }
 
-func compileArguments(parameters json.RawMessage) (*arguments, error) {
+func compileArguments(parameters json.RawMessage) (_ *arguments, err error) {
+	defer unpanic(&err)
 	if len(bytes.TrimSpace(parameters)) == 0 {
 		parameters = json.RawMessage(noParameters)
 	}
@@ -63,7 +64,8 @@ func compileArguments(parameters json.RawMessage) (*arguments, error) {
 
 // check gives the arguments that the tool gets: what the model wrote, or {}
 // where it wrote nothing.
-func (a *arguments) check(raw json.RawMessage) ([]byte, error) {
+func (a *arguments) check(raw json.RawMessage) (_ []byte, err error) {
+	defer unpanic(&err)
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
@@ -73,6 +75,14 @@ func (a *arguments) check(raw json.RawMessage) ([]byte, error) {
 		return nil, fmt.Errorf("they are not valid JSON: %w", err)
 	}
 	return raw, a.schema.Validate(value)
+}
+
+// unpanic makes an error of a panic of the schema library, which breaks on
+// numbers such as 1e9999999: both models and servers of tools may write them.
+func unpanic(err *error) {
+	if r := recover(); r != nil {
+		*err = errors.New("they cannot be checked; is there a number out of all bounds?")
+	}
 }
 
 // explain tells the model what was wrong with its arguments and what the tool

@@ -341,3 +341,14 @@ func TestErrorsAreCutToo(t *testing.T) {
 		t.Errorf("got %s, cut %d, %d tokens", res.Status, res.Cut, EstimateTokens(res.Content))
 	}
 }
+
+func TestNumbersOutOfAllBounds(t *testing.T) {
+	set := newSet(t, Options{}, echo("scale", `{"type":"object","properties":{"n":{"type":"number","minimum":1,"multipleOf":0.5}}}`))
+	res := set.Session().Run(t.Context(), []Call{call("scale", `{"n":1e999999999}`), call("scale", `{"n":1.5}`)})
+	if res[0].Status != BadArguments || !strings.Contains(res[0].Content, "number") {
+		t.Errorf("result is %+v", res[0])
+	}
+	if res[1].Status != OK {
+		t.Errorf("result is %+v", res[1])
+	}
+}
