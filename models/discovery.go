@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,19 +25,31 @@ type Finding struct {
 	Err    error    // why there is no model here
 }
 
+// reason is why there is no model here, in a few words: what listens there may
+// be anything, and its pages say nothing.
 func (f Finding) reason() string {
-	if f.Err == nil {
+	var (
+		un *UnreachableError
+		se *ServerError
+		pe *ProtocolError
+	)
+	switch {
+	case f.Err == nil:
 		return "it has no model that writes text"
-	}
-	var un *UnreachableError
-	if errors.As(f.Err, &un) {
+	case errors.As(f.Err, &un):
 		return un.Reason()
+	case errors.Is(f.Err, context.DeadlineExceeded):
+		return "no answer within " + probeLimit.String()
+	case errors.As(f.Err, &se):
+		return fmt.Sprintf("what listens there answers with status %d", se.Status)
+	case errors.As(f.Err, &pe):
+		return "what listens there is no " + f.Server
 	}
 	return f.Err.Error()
 }
 
 const (
-	probeLimit = 2 * time.Second
+	probeLimit = 1500 * time.Millisecond
 	// llamaAddress is where llama-server listens by default.
 	llamaAddress = "http://127.0.0.1:8080"
 	// showLimit bounds the models that are asked what they can do.
@@ -46,14 +59,22 @@ const (
 // openaiAddresses are where vLLM, SGLang and LM Studio listen by default.
 var openaiAddresses = [...]string{"http://127.0.0.1:8000", "http://127.0.0.1:30000", "http://127.0.0.1:1234"}
 
-// Discover looks for a model on this machine: at Ollama's address, then at
-// llama-server's. The finding says what was chosen and why. Where there is
+// Discover looks for a model on this machine, at Ollama's address and at
+// llama-server's at the same time, and takes Ollama's if both have one. It takes
+// no longer than two seconds. The finding says what was chosen and why. Where there is
 // none the error is a *NoServerError.
 func Discover(ctx context.Context, opts Options) (Finding, error) {
 	opts = opts.withDefaults()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	second := make(chan Finding, 1)
+	go func() { second <- probeLlama(inner, opts) }()
 	var tried []Finding
-	for _, probe := range []func(context.Context, Options) Finding{probeOllama, probeLlama} {
-		f := probe(ctx, opts)
+	for _, probe := range []func() Finding{
+		func() Finding { return probeOllama(inner, opts) },
+		func() Finding { return <-second },
+	} {
+		f := probe()
 		if err := ctx.Err(); err != nil {
 			return Finding{}, err
 		}

@@ -138,3 +138,21 @@ func TestKeysAreNotSentToWhoeverListens(t *testing.T) {
 	f := probeOpenAI(t.Context(), opts, address)
 	check(t, "reference", f.Ref, "openai:"+address+"#m")
 }
+
+// TestDiscoverySaysLittleOfOthers: what else listens there may be anything.
+func TestDiscoverySaysLittleOfOthers(t *testing.T) {
+	const page = "<!doctype html>\n<p>\x1b[31mhello"
+	for want, handler := range map[string]http.HandlerFunc{
+		"answers with status 404":  func(w http.ResponseWriter, r *http.Request) { http.Error(w, page, http.StatusNotFound) },
+		"what listens there is no": func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(page)) },
+		"no answer within 1.5s":    func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		address := httpServer(t, handler)
+		opts := Options{OllamaHost: address}.withDefaults()
+		for _, f := range []Finding{probeOllama(t.Context(), opts), probeLlamaAt(t.Context(), opts, address), probeOpenAI(t.Context(), opts, address)} {
+			if words := f.reason(); !strings.Contains(words, want) || strings.Contains(words, "hello") {
+				t.Errorf("%s: reason is %q, want %q", f.Server, words, want)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The errors of this package never hold prompt text or keys, and what they
@@ -189,9 +190,16 @@ const (
 	echoLength   = 24  // bytes in common with the prompt that count as an echo
 )
 
-// excerpt cuts s to n bytes at a rune boundary.
+// excerpt makes one line of s, without control characters, which a terminal
+// might obey, and cuts it to n bytes at a rune boundary.
 func excerpt(s string, n int) string {
-	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= n {
 		return s
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -405,4 +406,22 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "address", m.(*ollama).url(), "http://127.0.0.1:11434")
+}
+
+// TestLeavingAndCancellingARetry: a caller that ends its context and leaves in
+// one go hears no more of it.
+func TestLeavingAndCancellingARetry(t *testing.T) {
+	for _, d := range dialects {
+		t.Run(d.name, func(t *testing.T) {
+			f := d.serve(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Error(w, "busy", http.StatusTooManyRequests)
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for range f.open(t, Options{Retries: 2}).Stream(ctx, Request{Prompt: text("p")}) {
+				cancel()
+				break // a further yield would panic
+			}
+		})
+	}
 }

@@ -229,7 +229,8 @@ func checkID(id, vocab int) error {
 
 // Tokenize implements Tokenizer.
 func (m *llama) Tokenize(ctx context.Context, text string) ([]Token, error) {
-	return m.tokenize(ctx, text, false)
+	tokens, err := m.tokenize(ctx, text, false)
+	return tokens, m.withholdFrom(err, []Segment{{Text: text}})
 }
 
 func (m *llama) tokenize(ctx context.Context, text string, addSpecial bool) ([]Token, error) {

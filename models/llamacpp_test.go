@@ -339,3 +339,20 @@ func TestSlotsThatLoseTheCacheAreNoLongerNamed(t *testing.T) {
 		check(t, fmt.Sprintf("turn %d names a slot", i+1), got, named)
 	}
 }
+
+func TestTokenizeErrorsHoldNoSecrets(t *testing.T) {
+	const secret = "the quick brown fox jumps over the lazy dog"
+	url := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		http.Error(w, strings.Repeat("x", messageLimit-60)+" "+r.Header.Get("Authorization")+" "+string(body), http.StatusBadRequest)
+	})
+	key := "sk-" + strings.Repeat("key", 30) // longer than what is left of the message
+	m, err := Open("llamacpp:"+url, Options{APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.(Tokenizer).Tokenize(t.Context(), secret)
+	if err == nil || strings.Contains(err.Error(), "brown") || strings.Contains(err.Error(), "keykey") {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ollama/ollama/api"
+	"github.com/ollama/ollama/types/model"
 )
 
 // ollama is a model of an Ollama server. The types are those of Ollama's own
@@ -42,7 +43,7 @@ func openOllama(name string, opts Options) (Model, error) {
 // except that the unspecified addresses 0.0.0.0 and [::], which a server may
 // listen on, become the loopback address that a client can reach everywhere.
 func ollamaURL(s string) (*url.URL, error) {
-	s = strings.TrimSpace(s)
+	s = strings.Trim(strings.TrimSpace(s), `"'`)
 	port := "11434"
 	scheme, rest, found := strings.Cut(s, "://")
 	switch {
@@ -73,7 +74,7 @@ func ollamaURL(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(scheme + "://" + net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, badRef("not an address: " + quoted(s))
+		return nil, notAddress(s)
 	}
 	u.Path = strings.TrimRight(path, "/")
 	return u, nil
@@ -195,16 +196,9 @@ func (m *ollama) loadedContext(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// sameOllamaName compares two names; a missing tag means latest.
-func sameOllamaName(a, b string) bool {
-	full := func(s string) string {
-		if !strings.Contains(s[strings.LastIndexByte(s, '/')+1:], ":") {
-			s += ":latest"
-		}
-		return strings.ToLower(s)
-	}
-	return full(a) == full(b)
-}
+// sameOllamaName compares two names; a missing registry, namespace or tag means
+// Ollama's default.
+func sameOllamaName(a, b string) bool { return model.ParseName(a).EqualFold(model.ParseName(b)) }
 
 // read yields the chunks of an answer.
 func (m *ollama) read(r io.Reader, max int) iter.Seq2[Chunk, error] {

@@ -214,6 +214,7 @@ func TestOllamaAddress(t *testing.T) {
 		"", " ", "localhost", "localhost:1", "example.com", "http://example.com", "https://example.com", "https://example.com:99",
 		"1.2.3.4", "1.2.3.4:5", ":8000", "0.0.0.0", "0.0.0.0:8000", "http://0.0.0.0", "[::]:1234", "::", "::1", "[::1]", "[::1]:7",
 		"example.com/path", "https://example.com:8/a/b", "example.com:99999", "example.com:port",
+		`"localhost:1"`, " '1.2.3.4' ",
 	} {
 		u, err := ollamaURL(s)
 		if err != nil {
@@ -229,9 +230,9 @@ func TestOllamaAddress(t *testing.T) {
 		}
 		check(t, fmt.Sprintf("%q", s), u.String(), want)
 	}
-	for _, s := range []string{"ftp://x", "a b"} {
-		if _, err := ollamaURL(s); err == nil {
-			t.Errorf("%q is taken for an address", s)
+	for _, s := range []string{"ftp://x", "a b", "http://me:secret@host:1"} {
+		if _, err := ollamaURL(s); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: error is %v", s, err)
 		}
 	}
 }
@@ -243,6 +244,8 @@ func TestOllamaNames(t *testing.T) {
 	}{
 		{"qwen3", "qwen3:latest", true}, {"qwen3:8b", "qwen3", false}, {"Qwen3", "qwen3", true},
 		{"host:5000/a/b", "host:5000/a/b:latest", true}, {"a/b:c", "a/b:c", true},
+		{"registry.ollama.ai/library/qwen3", "qwen3:latest", true}, {"library/qwen3:8b", "qwen3:8b", true},
+		{"other/qwen3", "qwen3", false}, {"hf.co/Org/Repo:Q4", "hf.co/org/repo:q4", true},
 	} {
 		check(t, c.a+" and "+c.b, sameOllamaName(c.a, c.b), c.same)
 	}

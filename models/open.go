@@ -123,6 +123,12 @@ func (b badRef) Error() string { return string(b) }
 
 func quoted(s string) string { return `"` + excerpt(s, 40) + `"` }
 
+// notAddress says that s is no address. It may hold a password, which is not
+// repeated.
+func notAddress(s string) error {
+	return badRef("not an address: " + quoted(s[strings.LastIndexByte(s, '@')+1:]))
+}
+
 // withDefaults fills in what the zero values mean.
 func (o Options) withDefaults() Options {
 	or := func(d *time.Duration, def time.Duration) {
@@ -158,7 +164,7 @@ func parseURL(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" {
-		return nil, badRef("not an address: " + quoted(s))
+		return nil, notAddress(s)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return nil, badRef("the scheme must be http or https, not " + quoted(u.Scheme))

@@ -125,6 +125,7 @@ func TestWithholding(t *testing.T) {
 func TestExcerptsAreBounded(t *testing.T) {
 	check(t, "excerpt", excerpt("äöü", 3), "ä…")
 	check(t, "excerpt", excerpt(" a\xff ", 10), "a\uFFFD")
+	check(t, "excerpt", excerpt("a\r\n\x1b[31mb\x00", 10), "a [31mb")
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -148,5 +149,12 @@ func TestCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, c.String(), back, c)
+	}
+}
+
+func TestPasswordOfABadAddressIsNotShown(t *testing.T) {
+	_, err := parseURL("http://me:secret@ho st:1")
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (m *openai) facts(ctx context.Context) (openaiFacts, error) {
 func (m *openai) ask(ctx context.Context) (openaiFacts, error) {
 	f := openaiFacts{model: m.name}
 	models, err := m.models(ctx)
-	if _, refused := err.(*ServerError); err != nil && !(refused && m.name != "") {
+	if err != nil && (m.name == "" || !withoutList(err)) {
 		return openaiFacts{}, err
 	}
 	if f.model == "" {
@@ -112,12 +112,29 @@ func (m *openai) ask(ctx context.Context) (openaiFacts, error) {
 	return f, nil
 }
 
+// withoutList reports whether an error of /v1/models means that the server, or
+// what stands before it, does not give the list. Other errors pass.
+func withoutList(err error) bool {
+	switch err := err.(type) {
+	case *NotFoundError: // words of a missing route that sound like a missing model
+		return true
+	case *ServerError:
+		return err.Status < 500 && err.Status != http.StatusTooManyRequests
+	}
+	return false
+}
+
 // Stream implements Model.
 func (m *openai) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 	text, err := promptText(req.Prompt)
 	if err != nil {
 		return fail(err)
 	}
+	return func(yield func(Chunk, error) bool) { m.stream(ctx, text, req)(yield) }
+}
+
+// stream is one generation of a prompt.
+func (m *openai) stream(ctx context.Context, text string, req Request) iter.Seq2[Chunk, error] {
 	// SGLang notices a closed connection late; it is told by name.
 	id := "stopgap-" + rand.Text()
 	var facts openaiFacts

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -320,5 +321,45 @@ func TestOpenAIDescribes(t *testing.T) {
 	models, err := f.open(t, Options{}).(Lister).List(t.Context())
 	if err != nil || len(models) != 1 || models[0].Name != "m" {
 		t.Errorf("models are %v, %v", models, err)
+	}
+}
+
+// TestOpenAIListThatFailsForNow: what the server is is asked again, not guessed
+// from a list that could not be had just then.
+func TestOpenAIListThatFailsForNow(t *testing.T) {
+	f := openaiFake(t, vllmDialect)
+	var asked atomic.Int64
+	front := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" && asked.Add(1) == 1 {
+			w.Header().Set("Retry-After", "0")
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+			return
+		}
+		f.ServeHTTP(w, r)
+	})
+	m, err := Open("openai:"+front+"#m", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(t, m, Request{Prompt: text("p")})
+	check(t, "a field that only vLLM gets", f.last(t)["add_special_tokens"], any(false))
+}
+
+// TestOpenAIWithoutList: a missing route is no missing model, whatever it says.
+func TestOpenAIWithoutList(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed} {
+		f := openaiFake(t, openaiDialect)
+		front := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/models" {
+				http.Error(w, `{"detail":"no route /v1/models"}`, status)
+				return
+			}
+			f.ServeHTTP(w, r)
+		})
+		m, err := Open("openai:"+front+"#m", Options{Retries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete(t, m, Request{Prompt: text("p")})
 	}
 }

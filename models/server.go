@@ -101,9 +101,14 @@ func (s *server) call(ctx context.Context, method, path string, in, out any) err
 		return &ProtocolError{Server: s.kind, Reason: "the answer to " + path + " is too long"}
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return &ProtocolError{Server: s.kind, Reason: "the answer to " + path + " is not what it should be", Excerpt: excerpt(string(b), excerptLimit)}
+		return &ProtocolError{Server: s.kind, Reason: "the answer to " + path + " is not what it should be", Excerpt: s.excerpt(string(b), excerptLimit)}
 	}
 	return nil
+}
+
+// excerpt cuts what the server said to n bytes, without the key.
+func (s *server) excerpt(said string, n int) string {
+	return excerpt(withhold(said, s.opts.APIKey, nil), n)
 }
 
 // callError prefers the caller's own end of a call to what it looks like.
@@ -249,7 +254,22 @@ func (s *server) failed(f failure) error {
 			return err
 		}
 	}
-	return &ServerError{Server: s.kind, Status: f.Status, Message: excerpt(f.Message, messageLimit)}
+	return &ServerError{Server: s.kind, Status: f.Status, Message: s.excerpt(f.Message, messageLimit)}
+}
+
+// withholdFrom removes from an error what it echoes of the secrets.
+func (s *server) withholdFrom(err error, prompt []Segment) error {
+	var (
+		se *ServerError
+		pe *ProtocolError
+	)
+	switch {
+	case errors.As(err, &se):
+		se.Message = withhold(se.Message, s.opts.APIKey, prompt)
+	case errors.As(err, &pe):
+		pe.Excerpt = withhold(pe.Excerpt, s.opts.APIKey, prompt)
+	}
+	return err
 }
 
 // temporary reports whether err may go away when the request is sent again:

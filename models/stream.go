@@ -50,16 +50,14 @@ type flow struct {
 	yield  func(Chunk, error) bool
 	timer  *time.Timer
 
+	left   bool      // the caller has left: nothing may be yielded any more
 	sent   time.Time // when the answered request was sent
 	first  time.Duration
 	bytes  int
 	tokens int
 }
 
-var (
-	errLeft   = errors.New("the caller left the stream")
-	errSilent = errors.New("the server was silent for too long")
-)
+var errSilent = errors.New("the server was silent for too long")
 
 // generate sends the request and yields what comes: retries before the first
 // token, the limits on silence, and one typed error at the end of a stream that
@@ -77,13 +75,13 @@ func (s *server) generate(ctx context.Context, g generation) iter.Seq2[Chunk, er
 		f.timer = time.AfterFunc(time.Hour, func() { cancel(errSilent) })
 		f.timer.Stop()
 		defer f.timer.Stop()
-		if err := f.run(); err != nil && err != errLeft {
+		if err := f.run(); err != nil && !f.left {
 			yield(Chunk{}, err)
 		}
 	}
 }
 
-// run sends the request and passes the chunks on.
+// run sends the request and passes the chunks on. Its error is for the caller.
 func (f *flow) run() error {
 	ended := false
 	defer func() {
@@ -117,10 +115,11 @@ func (f *flow) run() error {
 			c.Final.Timings.FirstToken = f.first
 			c.Final.Timings.Total = time.Since(f.sent)
 			f.yield(c, nil)
-			return errLeft
+			return nil
 		}
 		if !f.yield(c, nil) {
-			return errLeft
+			f.left = true
+			return nil
 		}
 		f.watch()
 	}
@@ -195,7 +194,8 @@ func (f *flow) open() (*http.Response, error) {
 			p.Phase = Loading
 		}
 		if !f.yield(Chunk{Progress: p}, nil) {
-			f.cancel(errLeft)
+			f.left = true
+			f.cancel(nil)
 		}
 	}
 	pause := backoff.NewExponentialBackOff()
@@ -247,7 +247,7 @@ func (f *flow) explain(err error) error {
 	default:
 		return cause
 	}
-	err = f.complete(f.outer, err)
+	err = f.withholdFrom(f.complete(f.outer, err), f.prompt)
 	var (
 		se *ServerError
 		pe *ProtocolError
@@ -255,10 +255,8 @@ func (f *flow) explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &se):
-		se.Message = withhold(se.Message, f.opts.APIKey, f.prompt)
 		return se
 	case errors.As(err, &pe):
-		pe.Excerpt = withhold(pe.Excerpt, f.opts.APIKey, f.prompt)
 		return pe
 	case errors.As(err, &ce):
 		ce.Bytes, ce.Tokens = f.bytes, f.tokens
