@@ -39,15 +39,19 @@ func (c *tokenCount) advance(t *text, _ *window) (match, bool, error) {
 type sentenceCount struct {
 	want, have int
 	previous   rune
+	counted    bool // the marks before this character have ended their sentence
 }
 
 func (c *sentenceCount) advance(t *text, w *window) (match, bool, error) {
-	r, previous := t.last(), c.previous
+	r, previous, counted := t.last(), c.previous, c.counted
 	c.previous = r
+	c.counted = fullStop(r) || counted && halfStop(r)
 	start := len(t.runes) - 1
 	switch {
-	case fullStop(r) && !fullStop(previous):
-	case unicode.IsSpace(r) && (previous == '.' || previous == '!' || previous == '?'):
+	case counted:
+		return match{}, false, nil
+	case fullStop(r):
+	case unicode.IsSpace(r) && halfStop(previous):
 		start--
 	default:
 		return match{}, false, nil
@@ -59,6 +63,9 @@ func (c *sentenceCount) advance(t *text, w *window) (match, bool, error) {
 	at := t.offset(start)
 	return match{start: at, keep: at}, c.have >= c.want, nil
 }
+
+// halfStop reports whether r ends a sentence before white space.
+func halfStop(r rune) bool { return r == '.' || r == '!' || r == '?' }
 
 // fullStop reports whether r ends a sentence whatever follows.
 func fullStop(r rune) bool { return r == '。' || r == '！' || r == '？' }

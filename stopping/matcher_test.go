@@ -94,6 +94,9 @@ func TestStops(t *testing.T) {
 		{"Chinese sentences",
 			[]Criterion{{Name: "two", Sentences: 2}},
 			[]string{"真的？！好", "。再"}, "two", "真的？！好。", 3},
+		{"marks in a row end one sentence, of either script",
+			[]Criterion{{Name: "three", Sentences: 3}},
+			[]string{"真的？! ", "好。. Yes!？再。x"}, "three", "真的？! 好。. Yes!？", 7},
 		{"bytes end at a whole character",
 			[]Criterion{{Name: "four", Bytes: 4}},
 			[]string{"你", "好", "吗"}, "four", "你好", 0},
@@ -243,6 +246,50 @@ func TestNotifyGoesOn(t *testing.T) {
 	}
 	if got.notified[3].Groups["tag"] != "b" || got.emitted != "<a>aaa<b>aa." || got.stop.Criterion.Action != Finish {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRunaway: what models write when they repeat themselves costs each token
+// the same. Work that grows with the text takes minutes here.
+func TestRunaway(t *testing.T) {
+	set := compile(t, Criterion{Name: "call", Regex: qwq, Captures: Nearest})
+	for _, tt := range []struct {
+		token string
+		times int
+	}{{"\n", 200_000}, {"<tool_call>", 50_000}, {" </tool", 50_000}} {
+		m := set.Matcher()
+		for range tt.times {
+			if step, err := m.Write(tt.token, 1); err != nil || step.Stop != nil {
+				t.Fatalf("%q: %+v, %v", tt.token, step, err)
+			}
+		}
+		step, err := m.Write("<tool_call>{}</tool_call>\n", 1)
+		start := tt.times * len(tt.token)
+		if err != nil || step.Stop == nil || step.Stop.MatchStart != start || step.Stop.MatchEnd != start+25 {
+			t.Errorf("%q: %+v, %v", tt.token, step.Stop, err)
+		}
+	}
+}
+
+// TestTail: a minimum lets a match end in the tail that is otherwise never
+// reached, and a part that looks ahead needs its tail.
+func TestTail(t *testing.T) {
+	for _, tt := range []struct {
+		c    Criterion
+		text string
+		end  int
+	}{
+		{Criterion{Regex: `a\s*$`}, "a   b", 1},
+		{Criterion{Regex: `a\s*$`, MinBytes: 3}, "a   b", 3},
+		{Criterion{Regex: `(?=.*1)b.*`}, "bx1", 3},
+		{Criterion{Regex: `a\B.*`}, "a xab", 5},
+		{Criterion{Regex: `-\w*\b`}, "- -a", 4},
+		{Criterion{Regex: `(?m)a$.*`}, "ab", 1},
+	} {
+		tt.c.Name = "p"
+		if d := follow(t, compile(t, tt.c), []string{tt.text}).fired(); d == nil || d.MatchEnd != tt.end {
+			t.Errorf("%q in %q: %+v, want the end %d", tt.c.Regex, tt.text, d, tt.end)
+		}
 	}
 }
 

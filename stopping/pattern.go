@@ -2,6 +2,7 @@ package stopping
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,14 +25,23 @@ type pattern struct {
 	strip   string // StripGroup
 
 	forward *regexp2.Regexp // the pattern, ending at the end of the text
+	here    *regexp2.Regexp // the same, starting where the search starts; nil unless nearest
 	reverse *regexp2.Regexp // the same from the end backwards; nil when it would mean something else
 
 	prefix, suffix []runeSet
 	longest        int
 }
 
+// maxRegex bounds the time that compiling takes: the work on deeply nested
+// groups and on long lists of alternatives grows with the square.
+const maxRegex = 8 << 10
+
 // newPattern compiles a regex. Errors are of type *CompileError, without name.
 func newPattern(c *Criterion) (*pattern, *syntax.RegexNode, *CompileError) {
+	if len(c.Regex) > maxRegex {
+		return nil, nil, &CompileError{Criterion: c.Name, Field: "Regex", Position: -1,
+			Problem: fmt.Sprintf("the pattern is larger than %d bytes", maxRegex), Hint: "divide it into several criteria"}
+	}
 	if at := invalidUTF8(c.Regex); at >= 0 {
 		return nil, nil, regexError(c, at, "not valid UTF-8", `write the character as \x{…} or \uXXXX`)
 	}
@@ -47,7 +57,10 @@ func newPattern(c *Criterion) (*pattern, *syntax.RegexNode, *CompileError) {
 		return nil, nil, regexError(c, strings.Index(c.Regex, `\G`), `\G has no meaning in a stream`, `use \A for the start of the text`)
 	}
 	plain.MatchTimeout = c.Budget
-	if empty, err := plain.MatchString(""); err != nil || empty {
+	switch empty, err := plain.MatchString(""); {
+	case err != nil:
+		return nil, nil, regexError(c, -1, "the empty text alone takes longer than the budget", "do not repeat what may be empty")
+	case empty:
 		return nil, nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
 			"make at least one character mandatory, for example + in place of *")
 	}
@@ -72,11 +85,20 @@ func (p *pattern) build(c *Criterion, tree *syntax.RegexTree) *CompileError {
 		return parseError(c, err)
 	}
 	p.prefix, p.suffix, p.longest = gate(run.Root, false), gate(run.Root, true), longest(run.Root)
+	if c.MinBytes == 0 && c.MinTokens == 0 {
+		p.suffix = gate(withoutTail(run.Root), true)
+	}
 	stack := regexp2.OptionMaxBacktrackingStackSize(stackSlots)
 	if p.forward, err = regexp2.Compile(anchored, regexp2.Singleline, stack); err != nil {
 		return parseError(c, err)
 	}
 	p.forward.MatchTimeout = c.Budget
+	if p.nearest {
+		if p.here, err = regexp2.Compile(`\G`+anchored, regexp2.Singleline, stack); err != nil {
+			return parseError(c, err)
+		}
+		p.here.MatchTimeout = c.Budget
+	}
 	if reversible(tree.Root) {
 		if p.reverse, err = regexp2.Compile(anchored, regexp2.Singleline, regexp2.RightToLeft, stack); err != nil {
 			return parseError(c, err)
@@ -138,7 +160,7 @@ func parseError(c *Criterion, err error) *CompileError {
 // errorPosition is the byte after which every longer beginning of the pattern
 // fails in the same way, because the parser reads from left to right.
 func errorPosition(regex string, code syntax.ErrorCode) int {
-	if len(regex) > 4096 {
+	if len(regex) > 1024 {
 		return -1 // it takes one parse a character
 	}
 	position := -1

@@ -30,7 +30,11 @@ func (x *regex) advance(t *text, w *window) (match, bool, error) {
 			return match{}, false, x.failure(err, t)
 		}
 	}
-	found, err := x.search(t, w, from)
+	search := x.leftmost
+	if x.nearest {
+		search = x.last
+	}
+	found, err := search(t, w, from)
 	if err != nil || found == nil {
 		return match{}, false, x.failure(err, t)
 	}
@@ -52,32 +56,60 @@ func (x *regex) plausible(t *text) bool {
 	return true
 }
 
-// search finds the leftmost match, or the one that starts last, among those
-// that start in the window at or after from and end with the text.
-func (x *regex) search(t *text, w *window, from int) (best *regexp2.Match, err error) {
+// leftmost finds the first match among those that start in the window at or
+// after from and end with the text.
+func (x *regex) leftmost(t *text, w *window, from int) (*regexp2.Match, error) {
 	deadline := time.Now().Add(x.budget)
-	for from <= len(t.runes) {
+	for {
 		found, err := x.forward.FindRunesMatchStartingAt(t.runes, from)
 		if err != nil || found == nil {
-			return best, err
+			return nil, err
 		}
 		next, ok := w.next(found.RuneIndex)
-		if ok && next == found.RuneIndex {
-			best = found
-			if !x.nearest {
-				return best, nil
-			}
-			next, ok = w.next(found.RuneIndex + 1)
-		}
-		if !ok {
-			return best, nil
-		}
-		if time.Now().After(deadline) {
+		switch {
+		case !ok:
+			return nil, nil
+		case next == found.RuneIndex:
+			return found, nil
+		case time.Now().After(deadline):
 			return nil, ErrTime
 		}
 		from = next
 	}
-	return best, nil
+}
+
+// last finds the match that starts last. It tries the starts from the end
+// backwards, so that it reads no more than the match, however often a match
+// may have begun before.
+func (x *regex) last(t *text, w *window, from int) (*regexp2.Match, error) {
+	deadline := time.Now().Add(x.budget)
+	for at := len(t.runes); at >= from; at-- {
+		if !w.allows(at) || !x.begins(t, at) {
+			continue
+		}
+		found, err := x.here.FindRunesMatchStartingAt(t.runes, at)
+		if err != nil || found != nil {
+			return found, err
+		}
+		if time.Now().After(deadline) {
+			return nil, ErrTime
+		}
+	}
+	return nil, nil
+}
+
+// begins is a cheap necessary condition for a match that starts at this
+// character.
+func (x *regex) begins(t *text, at int) bool {
+	if len(t.runes)-at < len(x.prefix) {
+		return false
+	}
+	for i, set := range x.prefix {
+		if !set.has(t.runes[at+i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // result turns characters into bytes.

@@ -23,7 +23,7 @@ type Criterion struct {
 	// (.NET and Python-like); "." matches a newline unless (?-s) turns it off,
 	// "^" and "$" are the ends of the text unless (?m). The text ends at the
 	// byte under test: a lookahead sees nothing past it, and "\b" is true there
-	// after any word character.
+	// after any word character. A pattern has at most 8 KiB.
 	Regex string
 
 	// Repetition fires when the text ends in a pattern repeated back to back.

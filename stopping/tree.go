@@ -2,6 +2,7 @@ package stopping
 
 import (
 	"math"
+	"slices"
 	"unicode"
 
 	"github.com/dlclark/regexp2/v2/syntax"
@@ -284,6 +285,44 @@ func gate(n *syntax.RegexNode, right bool) []runeSet {
 		return []runeSet{set}
 	}
 	return nil
+}
+
+// withoutTail is the pattern without the loops at its end that may be empty,
+// such as "\s*$". Where a match ends with characters of such a loop, a shorter
+// match with the same start ended before them and has fired already. That holds
+// unless a part of the pattern looks at the text behind it.
+func withoutTail(n *syntax.RegexNode) *syntax.RegexNode {
+	body := n
+	for isWrapper(body) {
+		body = body.Children[0]
+	}
+	if body.T != syntax.NtConcatenate {
+		return n
+	}
+	parts := children(body)
+	end := len(parts)
+	for end > 0 && (isEnd(parts[end-1]) || isCharLoop(parts[end-1]) && parts[end-1].M == 0) {
+		end--
+	}
+	if slices.ContainsFunc(parts[:end], looksAhead) {
+		return n
+	}
+	core := *body
+	core.Children, core.Options = parts[:end], body.Options&^syntax.RightToLeft
+	return &core
+}
+
+func isEnd(n *syntax.RegexNode) bool {
+	return n.T == syntax.NtEnd || n.T == syntax.NtEndZ || n.T == syntax.NtEol
+}
+
+// looksAhead reports whether an assertion in n can depend on the text behind it.
+func looksAhead(n *syntax.RegexNode) bool {
+	switch n.T {
+	case syntax.NtBeginning, syntax.NtBol, syntax.NtEmpty, syntax.NtUpdateBumpalong, syntax.NtResetCapture:
+		return false
+	}
+	return isZeroWidth(n) || slices.ContainsFunc(n.Children, looksAhead)
 }
 
 // reversible reports whether a match ending at a place exists exactly when one
