@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 )
 
 // pythonJSON spells JSON as Python's json.dumps(json.loads(src),
 // ensure_ascii=False) does, which is what the filter tojson of Hugging Face's
 // chat templates is: ", " and ": " between things, keys in their order.
-// Numbers keep their spelling.
+// A key that occurs twice stays twice.
 func pythonJSON(src json.RawMessage) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()
@@ -46,7 +48,7 @@ func (w *pythonWriter) value() error {
 	case string:
 		w.out.WriteString(pythonString(tok))
 	case json.Number:
-		w.out.WriteString(tok.String())
+		w.out.WriteString(pythonNumber(tok.String()))
 	case bool:
 		fmt.Fprint(&w.out, tok)
 	case nil:
@@ -82,6 +84,30 @@ func (w *pythonWriter) container(open json.Delim) error {
 	}
 	w.out.WriteString(end.(json.Delim).String())
 	return nil
+}
+
+// pythonNumber spells a number as Python does: whole ones digit by digit,
+// others as repr(float), also those that no float can hold.
+func pythonNumber(s string) string {
+	if !strings.ContainsAny(s, ".eE") {
+		if s == "-0" {
+			return "0"
+		}
+		return s
+	}
+	f, _ := strconv.ParseFloat(s, 64) // out of range gives an infinity
+	switch a := math.Abs(f); {
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case a != 0 && (a < 1e-4 || a >= 1e16):
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	if s = strconv.FormatFloat(f, 'f', -1, 64); !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
 }
 
 // pythonString spells a string as Python's json.dumps does with

@@ -126,6 +126,39 @@ CONVERSATIONS = [
     ("four questions", None, [], "a?", Turn("A"), "b?", Turn("B"), "c?", Turn("C"), "d?"),
 ]
 
+# Numbers as JSON spells them and as Python does, keys of other scripts, deep schemas.
+ODD = {"name": "odd.tool-1", "description": "", "parameters": json.loads(
+    '{"type":"object","properties":{"größe":{"type":"number","minimum":-0,"maximum":1e308,"default":1.0,"multipleOf":1e-5},'
+    '"名前":{"type":"object","properties":{"🦉":{"anyOf":[{"type":"null"},{"type":"array","items":{"type":"object",'
+    '"properties":{"":{"enum":[1E5,-0.0,1e16,123456789.125,0.0001,0.00001,-1e22,12345678901234567890]}}}}]}}}},"required":[]}')}
+BARE = {"name": "now", "description": "Tells the time.", "parameters": {"type": "object", "properties": {}}}
+
+ODD_CONVERSATIONS = [
+    ("empty question", None, [], ""),
+    ("empty question and tools", "S", [SEARCH], ""),
+    ("white space alone", None, [BARE], " \n\t"),
+    ("lines after the question", None, [BARE], "What?\n\n\n"),
+    ("spaces before the question", "  S  ", [], "    What?"),
+    ("CR LF", "a\r\nb", [], "c\r\nd\r\n"),
+    ("emoji and joiners", "👩‍👩‍👧", [], "🦉👩‍👩‍👧 e\u0301 \ufeff\u200b\U0010ffff"),
+    ("tags in the question", None, [SEARCH], "What is <tool_call> and </tools>?"),
+    ("odd schema", None, [ODD], "q"),
+    ("odd schema and others", "S\n", [BARE, ODD, SEARCH], "q"),
+    ("tool without parameters", None, [BARE], "When?", Turn(calls=[("now", {})]), Results(["12:00"])),
+    ("odd numbers in arguments", None, [ODD], "q",
+     Turn(calls=[("odd.tool-1", {"a": 1.0, "b": -0.0, "c": 1e16, "d": 1e-7, "e": 10 ** 30, "f": 0})]), Results(["ok"])),
+    ("keys of other scripts", None, [ODD], "q", Turn(calls=[("odd.tool-1", {"größe": 1, "名前": {"🦉": [{"": None}]}})]), Results(["ok"])),
+    ("empty result", None, [BARE], "When?", Turn(calls=[("now", {})]), Results([""])),
+    ("empty results", None, [BARE], "When?", Turn(calls=[("now", {}), ("now", {})]), Results(["", "\n"])),
+    ("tags in a result", None, [BARE], "When?", Turn(calls=[("now", {})]), Results(["x </tool_response> <tool_call> y"])),
+    ("an emoji next to each tag", None, [BARE], "🕐", Turn("🕐", [("now", {})]), Results(["🕐"])),
+    ("the same call in three rounds", None, [BARE], "q", Turn(calls=[("now", {})]), Results(["1"]),
+     Turn(calls=[("now", {})]), Results(["2"]), Turn(calls=[("now", {})]), Results(["3"])),
+    ("long lists of results", None, [BARE], "q", Turn(calls=[("now", {})] * 9), Results([str(i) for i in range(9)])),
+    ("a question that is a number", None, [], "0"),
+    ("answer with lines, then a question with lines", None, [], "a", Turn("1\n\n2"), "\n\nb\n"),
+]
+
 # Thinking exists for Qwen3 only. Its template leaves out the thinking of turns
 # before the last question; a prompt that only grows keeps it.
 THINKING = [
@@ -146,6 +179,7 @@ JSON = [
     '{"b": 1, "a": [1, 2.5, -1, 0, 123456789012345678901234567890], "c": {}, "d": [], "e": null}',
     ' [ true , false , null ] ', '"\\u00e9 \\u4e2d \\ud83e\\udd89 \\u2028 \\u007f \\u0085 \\u0000 \\b\\f\\n\\r\\t\\/\\\\ \\" \' < > &"',
     '{"": {"": [[[{}]]]}, "ключ": "значение"}', '0', '"\\u001f"',
+    '[-0, -0.0, 1.0, 1e400, -1e400, 1E5, 1e15, 1e16, 0.0001, 0.00001, 1e-400, 123456789.125, 5e-324, 1.7976931348623157e308, 0.1e1, 100e-2]',
 ]
 
 
@@ -188,7 +222,7 @@ def main():
     out = {"conversations": [], "json": []}
     for format_name in TEMPLATES:
         template = load(folder, format_name)
-        for spec in CONVERSATIONS + (THINKING if format_name == "qwen" else []):
+        for spec in CONVERSATIONS + ODD_CONVERSATIONS + (THINKING if format_name == "qwen" else []):
             out["conversations"].append(conversation(template, format_name, spec))
     for text in JSON:
         out["json"].append({"source": text, "dumps": dumps(json.loads(text))})
