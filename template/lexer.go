@@ -29,6 +29,7 @@ type Lexer struct {
 	outer SpanKind // where the call stands, while kind is SpanCall
 	held  string   // the beginning of what may become a tag
 	spans []Span
+	from  int // where the last of spans begins in what is written now
 	// written counts the bytes given out, blank says that they are all white
 	// space, and newline that the last one ends a line.
 	written        int
@@ -54,37 +55,39 @@ func (l *Lexer) Write(text string) []Span {
 	for i := 0; i < len(buf); i++ {
 		tag, partial := l.tagAt(buf[:i], buf[i:], done)
 		if partial {
-			l.emit(l.kind, buf[done:i])
+			l.emit(l.kind, buf, done, i)
 			l.held = buf[i:]
 			return l.spans
 		}
 		if tag == "" {
 			continue
 		}
-		l.emit(l.kind, buf[done:i])
+		l.emit(l.kind, buf, done, i)
 		span := SpanTag
 		kind, ok := l.after(tag)
 		if !ok {
 			span = l.kind // a mention
 		}
-		l.emit(span, tag)
+		l.emit(span, buf, i, i+len(tag))
 		l.kind = kind
 		i += len(tag) - 1
 		done = i + 1
 	}
-	l.emit(l.kind, buf[done:])
+	l.emit(l.kind, buf, done, len(buf))
 	return l.spans
 }
 
 // Close ends the turn and gives back what was held.
 func (l *Lexer) Close() []Span {
 	l.spans = nil
-	l.emit(l.kind, l.held)
+	l.emit(l.kind, l.held, 0, len(l.held))
 	l.held = ""
 	return l.spans
 }
 
-func (l *Lexer) emit(kind SpanKind, text string) {
+// emit gives out buf[from:to], which follows what was given out of buf before.
+func (l *Lexer) emit(kind SpanKind, buf string, from, to int) {
+	text := buf[from:to]
 	if text == "" {
 		return
 	}
@@ -92,9 +95,10 @@ func (l *Lexer) emit(kind SpanKind, text string) {
 	l.blank = l.blank && l.written <= maxIndent && strings.Trim(text, blanks) == ""
 	l.newline = text[len(text)-1] == '\n'
 	if n := len(l.spans); n > 0 && l.spans[n-1].Kind == kind {
-		l.spans[n-1].Text += text
+		l.spans[n-1].Text = buf[l.from:to]
 		return
 	}
+	l.from = from
 	l.spans = append(l.spans, Span{kind, text})
 }
 

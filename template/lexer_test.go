@@ -81,6 +81,26 @@ func TestLexerHoldsBack(t *testing.T) {
 	}
 }
 
+// TestLexerRepeats: a long text of tags alone in one piece is no more work than
+// any other. Work that grows with its square takes half a minute here.
+func TestLexerRepeats(t *testing.T) {
+	f, err := Load("qwen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"<tool_call>", "</tool_call>", "<think>", "</think>"} {
+		text := strings.Repeat(tag, 1<<17)
+		got := ""
+		l := f.Lexer(false)
+		for _, s := range append(l.Write(text), l.Close()...) {
+			got += s.Text
+		}
+		if got != text {
+			t.Errorf("%d bytes of %s, want %d", len(got), tag, len(text))
+		}
+	}
+}
+
 func FuzzLexer(f *testing.F) {
 	var formats []*Format
 	for _, name := range Names() {
