@@ -1,6 +1,9 @@
 package template
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Parse parses what the model generated in one turn; inThink says that the
 // turn began inside the thinking part (f.Think.Opened for the first one, then
@@ -22,6 +25,7 @@ func (f *Format) Parse(text string, inThink bool) Turn {
 	} else {
 		t = f.parseTags(text, inThink)
 	}
+	slices.SortStableFunc(t.Problems, func(a, b Problem) int { return a.Start - b.Start })
 	if len(t.Calls) == 0 && !t.Answered && len(t.Problems) == 0 {
 		t.Problems = []Problem{{Kind: NoCallNoAnswer, End: len(text), Message: "neither a call nor an answer"}}
 	}

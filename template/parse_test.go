@@ -65,6 +65,8 @@ var parseTable = []struct {
 		`think "I write <tool_call>…</tool_call> next."; text "Ann."; answer "Ann."`},
 	{"invented response", "qwen", false, searchCall + "\n<tool_response>\nAnn.\n</tool_response>",
 		`call search {"query": ["owl"]} "` + esc(searchCall) + `"; invented_response "<tool_response>\nAnn.\n</tool_response>"`},
+	{"problems in the order of the text", "qwen", false, searchCall + " So: <tool_response>",
+		`text "So:"; call search {"query": ["owl"]} "` + esc(searchCall) + `"; text_after_call " So: <tool_response>"; invented_response "<tool_response>"`},
 	{"invented response without a call", "qwen", false, "So: <tool_response>Ann.", `text "So:"; invented_response "<tool_response>Ann."`},
 	{"response mentioned in thinking", "qwen", false, "<think>a <tool_response> comes</think>Ann.", `think "a <tool_response> comes"; text "Ann."; answer "Ann."`},
 
@@ -221,7 +223,12 @@ func FuzzParse(f *testing.F) {
 					t.Fatalf("%s: call %q %s", name, c.Name, c.Arguments)
 				}
 			}
+			last := 0
 			for _, p := range turn.Problems {
+				if p.Start < last {
+					t.Fatalf("%s: problems out of order: %+v", name, turn.Problems)
+				}
+				last = p.Start
 				if p.Start < 0 || p.Start > p.End || p.End > len(text) || p.Message == "" {
 					t.Fatalf("%s: problem %+v", name, p)
 				}
