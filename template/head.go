@@ -3,7 +3,9 @@ package template
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -226,6 +228,7 @@ func (h *Head) checkCalls() (field, msg string) {
 	if h.MaxCalls < 0 {
 		return "max_calls", "a negative number"
 	}
+	seen := map[string]string{} // text to field
 	for _, tag := range []struct{ field, text string }{
 		{"think.open", h.Think.Open}, {"think.close", h.Think.Close}, {"call.open", c.Open}, {"call.close", c.Close},
 		{"response.open", h.Response.Open}, {"response.close", h.Response.Close}, {"answer.after", h.Answer.After},
@@ -233,6 +236,29 @@ func (h *Head) checkCalls() (field, msg string) {
 		if tag.text != "" && !escapable(tag.text) {
 			return tag.field, "a tag needs two characters or more, none of them " + string(Mark)
 		}
+		if tag.text != "" && strings.TrimSpace(tag.text) == "" {
+			return tag.field, "a tag of white space alone"
+		}
+		if other, ok := seen[tag.text]; ok && tag.text != "" {
+			return tag.field, "the same text as " + other
+		}
+		seen[tag.text] = tag.field
+	}
+	for i, key := range append(slices.Clip(c.Name), c.Arguments...) {
+		field := fmt.Sprintf("call.name[%d]", i)
+		if i >= len(c.Name) {
+			field = fmt.Sprintf("call.arguments[%d]", i-len(c.Name))
+		}
+		if strings.TrimSpace(key) == "" || c.Kind == LineCalls && !escapable(key) {
+			return field, "an empty or too short name"
+		}
+		if other, ok := seen[key]; ok && c.Kind == LineCalls {
+			return field, "the same text as " + other
+		}
+		seen[key] = field
+	}
+	if t := h.Sampling.Temperature; t != nil && !(*t >= 0 && *t <= math.MaxFloat64) {
+		return "sampling.temperature", "not a number from zero on"
 	}
 	return "", ""
 }

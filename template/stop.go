@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dlclark/regexp2/v2"
 )
@@ -73,9 +74,13 @@ func (s Stop) check(h *Head) (key, msg string) {
 func (s Stop) checkRegex() (key, msg string) {
 	re, err := regexp2.Compile(s.Regex, regexp2.Singleline)
 	if err != nil {
-		return "regex", fmt.Sprintf("stop %q: %v", s.Name, err)
+		return "regex", fmt.Sprintf("stop %q: %.200v", s.Name, err)
 	}
-	if empty, err := re.MatchString(""); err == nil && empty {
+	re.MatchTimeout = time.Second
+	switch empty, err := re.MatchString(""); {
+	case err != nil:
+		return "regex", fmt.Sprintf("stop %q takes too long on the empty text", s.Name)
+	case empty:
 		return "regex", fmt.Sprintf("stop %q matches the empty text", s.Name)
 	}
 	if s.StripGroup != "" && re.GroupNumberFromName(s.StripGroup) < 0 {
