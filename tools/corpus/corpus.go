@@ -107,6 +107,9 @@ func open(ctx context.Context, src *source, path string, cfg Config) (*Index, er
 		}
 		x := &Index{db: db, path: path, hits: cfg.Hits}
 		if err == nil {
+			src.index, err = os.Stat(path)
+		}
+		if err == nil {
 			x.stats, err = update(ctx, db, src, cfg.Progress)
 		}
 		if err == nil && x.stats.Documents == 0 {
@@ -129,6 +132,9 @@ func open(ctx context.Context, src *source, path string, cfg Config) (*Index, er
 	}
 }
 
+// maxNameBytes keeps the name of an index within what file systems take.
+const maxNameBytes = 100
+
 // DefaultIndex is where the index of a corpus is kept if nothing else is said:
 // a file in the user's cache folder, named after the corpus and a hash of its
 // absolute path.
@@ -143,6 +149,7 @@ func DefaultIndex(path string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(resolved))
 	name := filepath.Base(resolved)
+	name = name[:floor(name, maxNameBytes)]
 	if name == string(filepath.Separator) || name == "." {
 		name = "root"
 	}

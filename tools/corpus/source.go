@@ -21,6 +21,7 @@ const (
 	skipLink   = "symbolic link"
 	skipOdd    = "no regular file"
 	skipName   = "unusable name"
+	skipIndex  = "the index"
 )
 
 // A source is the documents' folder. All reading goes through an os.Root, so
@@ -29,6 +30,9 @@ type source struct {
 	root *os.Root
 	name string // the absolute path of the corpus
 	only string // the one file of the corpus, if it is a file
+	// index is the file of the index, which may lie in the folder. It is not
+	// even opened: closing it would take the locks off it that SQLite holds.
+	index fs.FileInfo
 }
 
 // A found is a file of the corpus that has documents, as far as its name tells.
@@ -83,9 +87,12 @@ func (s *source) scan(ctx context.Context) ([]found, Skips, error) {
 		if err == nil {
 			info, err = d.Info()
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			reason = unreadable(err)
-		} else {
+		case os.SameFile(info, s.index):
+			reason = skipIndex
+		default:
 			reason = refusal(name, info, name == s.only)
 		}
 		switch {

@@ -120,3 +120,27 @@ func TestIndexNames(t *testing.T) {
 		}
 	}
 }
+
+func TestIndexOfALongName(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := filepath.Join(t.TempDir(), strings.Repeat("ä", 120))
+	write(t, dir, files{"a.txt": "hello"})
+	x := mustOpen(t, Config{Path: dir})
+	if got := ids(t, x, "hello"); got != "a.txt" {
+		t.Errorf("found %q", got)
+	}
+}
+
+func TestIndexInsideTheCorpus(t *testing.T) {
+	cfg := newCorpus(t, files{"a.txt": "hello"})
+	cfg.Index = filepath.Join(cfg.Path, "index.txt")
+	for _, want := range []string{"1 docs, +1 ~0 -0 =0", "1 docs, +0 ~0 -0 =1"} {
+		x := mustOpen(t, cfg)
+		if got := counts(x.Stats()); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if x.Stats().Skipped.ByReason[skipIndex] != 1 {
+			t.Errorf("skipped %s", x.Stats().Skipped)
+		}
+	}
+}

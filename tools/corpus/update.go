@@ -16,6 +16,8 @@ const (
 	// batchBytes is how much is read between two commits: what an interrupted
 	// run loses at most, large files aside.
 	batchBytes = 32 << 20
+	// fileBytes is added for each file: a thousand small ones are work too.
+	fileBytes = 32 << 10
 	// racy is how old a change must be before a file's time stamp is trusted:
 	// a second change in the same tick of a coarse clock would go unseen.
 	racy = 2 * time.Second
@@ -40,8 +42,9 @@ type updater struct {
 	report   func(Progress)
 	reported time.Time
 	progress Progress
-	writing  bool  // in a transaction
-	pending  int64 // bytes since the last commit
+	writing  bool             // in a transaction
+	pending  int64            // bytes since the last commit
+	collided map[found]record // files read now, with ids that others had
 	stats    Stats
 }
 
@@ -58,7 +61,7 @@ func update(ctx context.Context, db *sql.DB, src *source, report func(Progress))
 		return Stats{}, err
 	}
 	defer conn.Close()
-	u := &updater{conn: conn, src: src, report: report, stats: Stats{Skipped: skips}}
+	u := &updater{conn: conn, src: src, report: report, collided: make(map[found]record), stats: Stats{Skipped: skips}}
 	if u.writer, err = newWriter(ctx, conn); err != nil {
 		return Stats{}, err
 	}
@@ -90,7 +93,7 @@ func (u *updater) run(ctx context.Context, files []found) error {
 		delete(known, f.path)
 	}
 	u.progress.TotalFiles = len(changed)
-	// The files that are gone come first: their ids may be needed by others.
+	// The files that are gone come first: others may need their ids.
 	for _, rec := range known {
 		if err := u.begin(ctx); err != nil {
 			return err
@@ -106,10 +109,8 @@ func (u *updater) run(ctx context.Context, files []found) error {
 		}
 	}
 	for _, f := range files {
-		if rec, ok := same[f]; ok {
-			if err := u.settle(ctx, f, rec); err != nil {
-				return err
-			}
+		if err := u.settle(ctx, f, same); err != nil {
+			return err
 		}
 	}
 	if u.progress.TotalFiles > 0 {
@@ -118,15 +119,24 @@ func (u *updater) run(ctx context.Context, files []found) error {
 	return nil
 }
 
-// settle takes up a file that did not change: its skipped lines are told again,
-// and documents whose ids another file had may get in now.
-func (u *updater) settle(ctx context.Context, f found, rec record) error {
+// settle ends with a file once all that changed are read: what was skipped of
+// it is told, and documents whose ids another file had may get in now.
+func (u *updater) settle(ctx context.Context, f found, same map[found]record) error {
+	rec, unchanged := same[f]
+	if !unchanged {
+		rec = u.collided[f]
+	}
 	if rec.collided && u.stats.Updated+u.stats.Removed > 0 {
 		u.progress.TotalFiles++
 		u.progress.TotalBytes += f.size
+		if !unchanged {
+			u.stats.Updated-- // it is counted already
+		}
 		return u.file(ctx, f, true)
 	}
-	u.stats.Unchanged++
+	if unchanged {
+		u.stats.Unchanged++
+	}
 	u.stats.Skipped.merge(rec.skips)
 	return nil
 }
@@ -180,7 +190,7 @@ func (u *updater) file(ctx context.Context, f found, anyway bool) error {
 	}
 	u.progress.Files++
 	u.progress.Bytes = before + f.size
-	if u.pending += f.size; u.pending >= batchBytes {
+	if u.pending += f.size + fileBytes; u.pending >= batchBytes {
 		return u.end(ctx, nil)
 	}
 	return nil
@@ -239,7 +249,11 @@ func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
 	if err := u.read(ctx, f.path, in, &rec); err != nil {
 		return err
 	}
-	u.stats.Skipped.merge(rec.skips)
+	if rec.collided && !anyway {
+		u.collided[f] = rec
+	} else {
+		u.stats.Skipped.merge(rec.skips)
+	}
 	return u.writer.save(ctx, f.path, &rec)
 }
 

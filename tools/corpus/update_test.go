@@ -83,6 +83,25 @@ func TestCollidingIDs(t *testing.T) {
 	}
 }
 
+// A document that moves to another file while both change must not get lost,
+// whichever of them is read first.
+func TestMovedID(t *testing.T) {
+	for _, names := range [][2]string{{"a.jsonl", "b.jsonl"}, {"b.jsonl", "a.jsonl"}} {
+		from, to := names[0], names[1]
+		const moved = `{"id":"moved","text":"banana"}` + "\n"
+		cfg := newCorpus(t, files{from: moved, to: `{"id":"one","text":"apple"}`})
+		mustOpen(t, cfg)
+		write(t, cfg.Path, files{from: `{"id":"two","text":"cherry"}`, to: moved + `{"id":"one","text":"apple"}`})
+		x := mustOpen(t, cfg)
+		if got := ids(t, x, "banana"); got != "moved" {
+			t.Errorf("from %s to %s: found %q", from, to, got)
+		}
+		if got := counts(x.Stats()); got != "3 docs, +0 ~2 -0 =0, skipped " {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
 // Scores must not depend on the order in which documents came and went.
 func TestScoresDoNotRememberHistory(t *testing.T) {
 	final := files{}

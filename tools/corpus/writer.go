@@ -13,7 +13,12 @@ type writer struct {
 	document   *sql.Stmt
 	passage    *sql.Stmt
 	terms      *sql.Stmt
+	passages   *sql.Stmt
+	unterms    *sql.Stmt
 	statements []*sql.Stmt
+
+	// What the transaction adds to the sums in meta.
+	addedPassages, addedTerms int
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
@@ -26,6 +31,8 @@ func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
 		{&w.document, "INSERT INTO documents(id, file, title) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING"},
 		{&w.passage, "INSERT INTO passages(document, part, text, terms) VALUES(?, ?, ?, ?)"},
 		{&w.terms, "INSERT INTO terms(rowid, title, text) VALUES(?, ?, ?)"},
+		{&w.passages, "SELECT num, text FROM passages WHERE document = ?"},
+		{&w.unterms, "INSERT INTO terms(terms, rowid, title, text) VALUES('delete', ?, ?, ?)"},
 	} {
 		s, err := conn.PrepareContext(ctx, p.query)
 		if err != nil {
@@ -119,54 +126,71 @@ func (w *writer) remove(ctx context.Context, file int64, record bool) error {
 		if len(list) == 0 {
 			break
 		}
-		for _, p := range list {
-			if err := w.forget(ctx, p); err != nil {
+		for _, d := range list {
+			if err := w.forget(ctx, d); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := w.conn.ExecContext(ctx, "DELETE FROM documents WHERE file = ?", file); err != nil || !record {
-		return err
+	if !record {
+		return nil
 	}
 	_, err := w.conn.ExecContext(ctx, "DELETE FROM files WHERE num = ?", file)
 	return err
 }
 
-// A stored passage is one that is in the index.
+// A stored document is one that is in the index.
 type stored struct {
-	num         int64
-	title, text string
+	num   int64
+	title string
 }
 
-// some gives a few passages of a file's documents.
+// some gives a few of a file's documents.
 func (w *writer) some(ctx context.Context, file int64) ([]stored, error) {
-	rows, err := w.conn.QueryContext(ctx,
-		"SELECT p.num, d.title, p.text FROM documents d JOIN passages p ON p.document = d.num WHERE d.file = ? LIMIT 500", file)
+	rows, err := w.conn.QueryContext(ctx, "SELECT num, title FROM documents WHERE file = ? LIMIT 500", file)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var list []stored
 	for rows.Next() {
-		var p stored
-		if err := rows.Scan(&p.num, &p.title, &p.text); err != nil {
+		var d stored
+		if err := rows.Scan(&d.num, &d.title); err != nil {
 			return nil, err
 		}
-		list = append(list, p)
+		list = append(list, d)
 	}
 	return list, rows.Err()
 }
 
-// forget removes a passage. The full-text index wants to be told the words
+// forget removes a document. The full-text index wants to be told the words
 // that it is to forget.
-func (w *writer) forget(ctx context.Context, p stored) error {
-	title, _ := searchable(p.title)
-	text, _ := searchable(p.text)
-	_, err := w.conn.ExecContext(ctx, "INSERT INTO terms(terms, rowid, title, text) VALUES('delete', ?, ?, ?)", p.num, title, text)
+func (w *writer) forget(ctx context.Context, d stored) error {
+	rows, err := w.passages.QueryContext(ctx, d.num)
 	if err != nil {
 		return err
 	}
-	_, err = w.conn.ExecContext(ctx, "DELETE FROM passages WHERE num = ?", p.num)
+	defer rows.Close()
+	title, titleTerms := searchable(d.title)
+	for rows.Next() {
+		var num int64
+		var text string
+		if err := rows.Scan(&num, &text); err != nil {
+			return err
+		}
+		words, terms := searchable(text)
+		if _, err := w.unterms.ExecContext(ctx, num, title, words); err != nil {
+			return err
+		}
+		w.count(-1, -titleTerms-terms)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if _, err := w.conn.ExecContext(ctx, "DELETE FROM passages WHERE document = ?", d.num); err != nil {
+		return err
+	}
+	_, err = w.conn.ExecContext(ctx, "DELETE FROM documents WHERE num = ?", d.num)
 	return err
 }
 
@@ -204,12 +228,20 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 		if _, err := w.terms.ExecContext(ctx, row, title, words); err != nil {
 			return false, err
 		}
+		w.count(1, titleTerms+terms)
 	}
 	return true, nil
 }
 
+// count notes passages that were added, and the terms in them.
+func (w *writer) count(passages, terms int) {
+	w.addedPassages += passages
+	w.addedTerms += terms
+}
+
 // total keeps the sums that ranking needs. It belongs before each commit.
 func (w *writer) total(ctx context.Context) error {
-	_, err := w.conn.ExecContext(ctx, "UPDATE meta SET (passages, terms) = (SELECT count(*), coalesce(sum(terms), 0) FROM passages)")
+	_, err := w.conn.ExecContext(ctx, "UPDATE meta SET passages = passages + ?, terms = terms + ?", w.addedPassages, w.addedTerms)
+	w.addedPassages, w.addedTerms = 0, 0
 	return err
 }
