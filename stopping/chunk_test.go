@@ -143,6 +143,7 @@ func randomCriteria(r *rand.Rand) []Criterion {
 // TestChunksNeverMatter: however a text is cut, what goes out, what fires and
 // where every byte went are the same.
 func TestChunksNeverMatter(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))
 	rounds := 2500
 	if testing.Short() {

@@ -139,6 +139,7 @@ var scopes = []Scope{
 // TestOracle compares every pattern with the definition, kept, stripped, with
 // both choices of captures, and in every scope.
 func TestOracle(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	rounds := 30
 	if testing.Short() {
@@ -175,6 +176,7 @@ func TestOracle(t *testing.T) {
 
 // TestOracleRandomPatterns does the same with patterns that nobody thought of.
 func TestOracleRandomPatterns(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(13, 14))
 	rounds := 6000
 	if testing.Short() {
@@ -215,6 +217,7 @@ func TestOracleRandomPatterns(t *testing.T) {
 
 // TestOracleNotify compares all reports of a criterion that goes on.
 func TestOracleNotify(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, p := range patterns {
 		for range 12 {
@@ -246,6 +249,7 @@ func TestOracleNotify(t *testing.T) {
 
 // TestOracleLiteral compares literals with the same text as a regex.
 func TestOracleLiteral(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 800 {
 		c := Criterion{Name: "l", Literal: pieces[r.IntN(30)] + pieces[r.IntN(30)], Strip: r.IntN(2) == 0, Scope: scopes[r.IntN(len(scopes))]}
@@ -266,6 +270,7 @@ func TestOracleLiteral(t *testing.T) {
 // TestOracleEarliest compares several criteria at once: the earliest end wins,
 // ties go to the order of declaration.
 func TestOracleEarliest(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 800 {
 		var list []Criterion

@@ -19,6 +19,8 @@ var patterns = []string{
 	`[ab]1`, `[^ab]1`, `\s\S`, `\w\W`, `[\p{Han}]+。`, `\p{L}1`, `[a-c-[b]]1`, `.`, `\W{2}`, `[^\x00-\x7f]{2}`,
 	// anchors and boundaries
 	`^a`, `^ab`, `\Aab`, `a$`, `a\Z`, `a\z`, `a$\n`, `(?m)^b`, `(?m)a$`, `(?m)a$\nb`, `a\b`, `\ba`, `\bab\b`, `a\B`, `\Bb`, `\b1\b`, `^(?:a|b)+1`, `\n\n`, `a\s*$`,
+	// tails that may be empty
+	`(?m)a\s*$`, `a\B.*`, `(?=.*1)b.*`, `1\w*\b`, `b.*(?<=1)\s*`, `(a|ab)(?<g>c?)\d*$`,
 	// lookaround
 	`(?<=a)b`, `(?<!a)b`, `(?<=<a>)b+1`, `(?<=a.*)1`, `(?<!a.*)1`, `(?=ab)a`, `(?=a)\w`, `(?!a)\w1`, `a(?=b)`, `a(?!b)`, `a(?=b)b1`, `(?<=^|\n)b`, `(?<=你)好`, `\w(?<!b)1`, `(?<=a)`, `(?=.*1)b.*1`,
 	// what cannot be matched backwards
