@@ -425,3 +425,15 @@ func TestLeavingAndCancellingARetry(t *testing.T) {
 		})
 	}
 }
+
+func TestBadPortIsNotRetried(t *testing.T) {
+	m, err := Open("llamacpp:http://127.0.0.1:99999", Options{Retries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := listen(t, t.Context(), m, Request{Prompt: text("p")})
+	var u *UnreachableError
+	if !errors.As(got.err, &u) || len(got.progress) > 0 {
+		t.Errorf("error is %v after %d retries", got.err, len(got.progress))
+	}
+}

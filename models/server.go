@@ -273,8 +273,8 @@ func (s *server) withholdFrom(err error, prompt []Segment) error {
 }
 
 // temporary reports whether err may go away when the request is sent again:
-// connections refused or lost, too many requests, gateways. Unknown hosts and
-// certificates stay as they are.
+// connections refused or lost, too many requests, gateways. Unknown hosts, bad
+// ports and certificates stay as they are.
 func temporary(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -282,8 +282,11 @@ func temporary(err error) bool {
 	}
 	var un *UnreachableError
 	if errors.As(err, &un) {
-		var op *net.OpError
-		return errors.As(un.Err, &op) || errors.Is(un.Err, io.EOF) || errors.Is(un.Err, io.ErrUnexpectedEOF)
+		var (
+			op   *net.OpError
+			port *net.AddrError
+		)
+		return errors.As(un.Err, &op) && !errors.As(un.Err, &port) || errors.Is(un.Err, io.EOF) || errors.Is(un.Err, io.ErrUnexpectedEOF)
 	}
 	var se *ServerError
 	if errors.As(err, &se) {
