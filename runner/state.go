@@ -31,8 +31,8 @@ type state struct {
 
 	turn        int
 	truncated   bool        // the last generation reached a length limit
+	full        bool        // that limit is the context's
 	halted      bool        // one of the caller's own criteria ended the last generation
-	full        bool        // that of the context
 	broken      bool        // the model's stream ended in an error
 	forced      Termination // the budget that asked for a last answer
 	termination Termination
