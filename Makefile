@@ -46,6 +46,10 @@ jinja: ## Python's Jinja2 in build/python, the reference for chat templates
 bench: build ollama ## figures on the real Ollama: tokens after a halt, time to cancel
 	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Halt -benchtime 20x ./internal/endtoend
 
+.PHONY: bench-stopping
+bench-stopping: ## what a stop check costs a token, beside a search of the whole text
+	@$(GO) run ./internal/stopbench $(ARGS)
+
 .PHONY: cross
 cross: ## compile for Linux, macOS and Windows on amd64 and arm64, without cgo
 	@set -e; for t in $(TARGETS); do \

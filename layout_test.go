@@ -34,6 +34,7 @@ var rules = []struct {
 	{"stopgap/internal/trace", []string{"stopgap/runner"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
+	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
 	{"stopgap/cmd/...", []string{"..."}},
 }
 
@@ -41,7 +42,7 @@ var rules = []struct {
 var leaves = []string{"stopgap/stopping", "stopgap/template", "stopgap/models", "stopgap/tools"}
 
 // printers are packages that may print, log or exit. Nothing else does.
-var printers = []string{"stopgap/cmd/", "stopgap/internal/automaton/", "stopgap/docs"}
+var printers = []string{"stopgap/cmd/", "stopgap/internal/automaton/", "stopgap/internal/stopbench", "stopgap/docs"}
 
 type listed struct {
 	ImportPath string
