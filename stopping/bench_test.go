@@ -2,52 +2,128 @@ package stopping
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/dlclark/regexp2/v2"
 )
 
-// benchmarkTexts are the two shapes that matter: one long call that is still
-// open, and many calls that were mentioned before.
-func benchmarkTexts(size int) map[string]string {
-	open := "<tool_call>" + strings.Repeat("some more text of the call, ", size/28+1)
-	plain := strings.Repeat("a sentence about <tools> and calls. ", size/36+1)
-	return map[string]string{"open": open[:size], "plain": plain[:size]}
+// benchmarkCriteria are criteria that none of the benchmark's texts completes.
+var benchmarkCriteria = []struct {
+	name     string
+	criteria []Criterion
+}{
+	{"one", []Criterion{{Name: "call", Regex: `<tool_call>(.*?)</tool_call>\s*<\|im_end\|>`}}},
+	{"eight", []Criterion{
+		{Name: "call", Regex: `<tool_call>(.*?)</tool_call>\s*<\|im_end\|>`},
+		{Name: "observation", Literal: "\nObservation:"},
+		{Name: "answer", Regex: `<answer>(.*?)</answer>`},
+		{Name: "control", Regex: `<\|(?:im_start|endoftext|eot_id)\|>`},
+		{Name: "number", Regex: `Final Answer: (\d+)\D`},
+		{Name: "refusal", Regex: `(?i)\bi (?:don't|do not) know\b\W`},
+		{Name: "turn", Regex: `\n(?:Human|User|Question):\s`},
+		{Name: "code", Regex: "\n```\\w*\n(.*?)\n```\n"},
+	}},
+	{"lookbehind", []Criterion{{Name: "answer", Regex: "(?<!`)</answer>"}}},
+	{"strip", []Criterion{{Name: "call", Regex: `<tool_call>(.*?)</tool_call>\s*<\|im_end\|>`, Strip: true}}},
+	{"repetition", []Criterion{{Name: "loop", Repetition: &Repetition{Count: 6}}}},
+	{"json", []Criterion{{Name: "json", JSON: true}}},
+	{"sentences", []Criterion{{Name: "sentences", Sentences: 1 << 30}}},
+	{"scope", []Criterion{{Name: "call", Literal: "</tool_call>", Scope: Scope{Open: "<think>", Close: "</think>", Outside: true}}}},
 }
 
-// BenchmarkToken is the cost of the next token of four bytes behind a text.
-// rescan is what most runners do: search the whole text at every token.
+// openCall is a call whose argument never ends, in words that do not repeat.
+func openCall(size int) string {
+	words := strings.Fields("a place where the river turns and small boats wait until light comes over every hill")
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString(`<tool_call>{"text": "`)
+	for b.Len() < size {
+		b.WriteString(words[r.IntN(len(words))])
+		b.WriteString([]string{" ", " ", " ", " ", ", ", ". ", "\n"}[r.IntN(7)])
+	}
+	return b.String()[:size]
+}
+
+// BenchmarkToken is the cost of the next token of four bytes in a call that
+// stays open, while the text doubles. make bench-stopping has other texts and
+// what others do beside it.
 func BenchmarkToken(b *testing.B) {
-	const every = 256 // tokens written before the text is cut back to its size
-	rescan := regexp2.MustCompile(qwq, regexp2.Singleline)
-	set := compile(b, Criterion{Name: "call", Regex: qwq})
-	for _, size := range []int{1_000, 10_000, 100_000} {
-		for name, text := range benchmarkTexts(size) {
-			b.Run(fmt.Sprintf("matcher/%s/%d", name, size), func(b *testing.B) {
+	for _, bb := range benchmarkCriteria {
+		set := compile(b, bb.criteria...)
+		for _, size := range []int{10_000, 100_000, 1_000_000} {
+			text := openCall(2 * size)
+			b.Run(fmt.Sprintf("%s/%d", bb.name, size), func(b *testing.B) {
 				b.ReportAllocs()
-				m := set.Matcher()
-				if _, err := m.Write(text, 1); err != nil {
-					b.Fatal(err)
-				}
-				saved := *m
-				for i := 0; b.Loop(); i++ {
-					if i%every == 0 {
-						*m = saved
+				var m *Matcher
+				at := len(text)
+				for range b.N {
+					if at+4 > len(text) {
+						b.StopTimer()
+						m, at = set.Matcher(), size
+						unstopped(b, m, text[:at])
+						b.StartTimer()
 					}
-					if _, err := m.Write("more", 1); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-			b.Run(fmt.Sprintf("rescan/%s/%d", name, size), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := rescan.MatchString(text + "more"); err != nil {
-						b.Fatal(err)
-					}
+					unstopped(b, m, text[at:at+4])
+					at += 4
 				}
 			})
 		}
+	}
+}
+
+// unstopped writes a chunk after which the text must go on.
+func unstopped(t testing.TB, m *Matcher, chunk string) {
+	step, err := m.Write(chunk, 1)
+	if err != nil || step.Stop != nil {
+		t.Fatalf("stopped: %+v, %v", step.Stop, err)
+	}
+}
+
+// BenchmarkCompile is the cost of a set of eight.
+func BenchmarkCompile(b *testing.B) {
+	for b.Loop() {
+		if _, err := Compile(benchmarkCriteria[1].criteria...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkColdMatcher is the cost of the first thousand bytes of a new set.
+func BenchmarkColdMatcher(b *testing.B) {
+	text := openCall(1000)
+	for range b.N {
+		b.StopTimer()
+		set := compile(b, benchmarkCriteria[1].criteria...)
+		b.StartTimer()
+		m := set.Matcher()
+		for i := 0; i < len(text); i += 4 {
+			unstopped(b, m, text[i:i+4])
+		}
+	}
+}
+
+// TestTokensDoNotAllocate: a warm matcher allocates only where its text, or
+// what it keeps of it, outgrows its memory, which is rare. (A nested value or a
+// report would allocate too.)
+func TestTokensDoNotAllocate(t *testing.T) {
+	const tokens = 10_000
+	text := openCall(1_000_000)
+	for _, tt := range benchmarkCriteria {
+		t.Run(tt.name, func(t *testing.T) {
+			set := compile(t, tt.criteria...)
+			unstopped(t, set.Matcher(), text) // warms what the set shares
+			m := set.Matcher()
+			at := 100_000
+			unstopped(t, m, text[:at])
+			each := testing.AllocsPerRun(5, func() {
+				for range tokens {
+					unstopped(t, m, text[at:at+4])
+					at += 4
+				}
+			}) / tokens
+			if each >= 0.01 {
+				t.Errorf("%.4f allocations for each token", each)
+			}
+		})
 	}
 }
