@@ -167,6 +167,69 @@ func TestValueErrors(t *testing.T) {
 	}
 }
 
+// TestReadList: each item is a file of its own, with the lines of the whole.
+func TestReadList(t *testing.T) {
+	path := file(t, "# two\n- model: a[b[c\n  max-turns: 3\n\n- {stop: [x], set: {a: b}}\n-\n")
+	list, err := ReadList(path, known)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d items, %v", len(list), err)
+	}
+	f := flags()
+	for i, line := range []int{2, 5, 6} {
+		if list[i].Line != line || list[i].Path != path {
+			t.Errorf("item %d is at %s:%d", i, list[i].Path, list[i].Line)
+		}
+		if err := list[i].Set(f); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, want := range map[string]string{"model": "a[b[c", "max-turns": "3", "stop": "[x]", "set": "[a=b]", "timeout": "0s"} {
+		if got := f.Lookup(name).Value.String(); got != want {
+			t.Errorf("%s is %q, not %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"model: a\n":                    "PATH:1: not a list: each item begins with \"- \"",
+		"just words\n":                  "PATH:1: not a list: each item begins with \"- \"",
+		"- model: a\n- words\n":         "PATH:2: not a mapping of settings to values",
+		"- model: a\n- max-turn: 5\n":   `PATH:2: unknown setting "max-turn"`,
+		"- model: a\n  model: b\n":      `PATH:2: mapping key "model" already defined at [1:3]`,
+		"- model: a\n---\n- modle: b\n": `PATH:3: unknown setting "modle"`,
+	} {
+		path := file(t, text)
+		if _, err := ReadList(path, known); err == nil || strings.ReplaceAll(err.Error(), path, "PATH") != want {
+			t.Errorf("%q: %v, not %s", text, err, want)
+		}
+	}
+	for _, text := range []string{"", "# nothing\n", "[]", "~"} {
+		if list, err := ReadList(file(t, text), known); err != nil || len(list) != 0 {
+			t.Errorf("%q: %d items, %v", text, len(list), err)
+		}
+	}
+	list, err = ReadList(file(t, "- quiet: true\n  max-turns: many\n"), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *ValueError
+	if err := list[0].Set(flags()); !errors.As(err, &bad) || !strings.Contains(err.Error(), `:2: "many" is not a value for max-turns`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDeepNesting: the YAML parser needs memory with the square of the depth.
+func TestDeepNesting(t *testing.T) {
+	for _, level := range []string{"[", "[\n", "[a, ", "{a: ", "- ", "? ", "{a: [ "} {
+		var bad *Error
+		if _, err := Read(file(t, strings.Repeat(level, 100_000)), known); !errors.As(err, &bad) || bad.Reason != "nested too deeply" {
+			t.Errorf("%q: %.100v", level, err)
+		}
+	}
+	text := "stop:\n" + strings.Repeat("  - '[({ \\[ [^[a-z{2,}'\n", 1000) + "model: ----------" + strings.Repeat("-", 200)
+	if _, err := Read(file(t, text), known); err != nil {
+		t.Errorf("%.200v", err)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"modle": "model", "max-turn": "max-turns", "MODEL": "model", "temp": "temperature", "x": "", "": "", "quite": "quiet",

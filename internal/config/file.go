@@ -20,9 +20,11 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// A File is a configuration file as it was read. The zero value is an empty one.
+// A File is a configuration file as it was read, or one item of a file that is
+// a list. The zero value is an empty one.
 type File struct {
 	Path    string
+	Line    int // where the item begins, from 1; 0 for a whole file
 	entries map[string]entry
 }
 
@@ -56,6 +58,50 @@ const fileLimit = 1 << 20
 // does not exist gives an error that is fs.ErrNotExist; every other fault is
 // an *Error.
 func Read(path string, known []string) (*File, error) {
+	docs, err := parse(path)
+	if err != nil {
+		return nil, err
+	}
+	out := &File{Path: path, entries: map[string]entry{}}
+	for _, d := range docs {
+		if err := out.read(d.Body, known); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ReadList reads a YAML file that is a list of mappings, each with nothing but
+// the known settings, and gives one File an item. Errors are those of Read.
+func ReadList(path string, known []string) ([]*File, error) {
+	docs, err := parse(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []*File
+	for _, d := range docs {
+		var items []ast.Node
+		switch n := d.Body.(type) {
+		case nil, *ast.NullNode, *ast.CommentGroupNode:
+		case *ast.SequenceNode:
+			items = n.Values
+		default:
+			return nil, (&File{Path: path}).fault(n, "not a list: each item begins with \"- \"")
+		}
+		for _, item := range items {
+			f := &File{Path: path, entries: map[string]entry{}}
+			if err := f.read(item, known); err != nil {
+				return nil, err
+			}
+			f.Line = line(item)
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// parse reads the documents of a YAML file.
+func parse(path string) (docs []*ast.DocumentNode, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -68,17 +114,59 @@ func Read(path string, known []string) (*File, error) {
 	if len(b) > fileLimit {
 		return nil, &Error{Path: path, Reason: "larger than 1 MiB"}
 	}
-	doc, err := parser.ParseBytes(b, 0)
+	if at := tooDeep(b); at > 0 {
+		return nil, &Error{Path: path, Line: at, Reason: "nested too deeply"}
+	}
+	defer func() {
+		if r := recover(); r != nil { // the file may hold anything; the library's parser is large
+			docs, err = nil, &Error{Path: path, Reason: fmt.Sprintf("not YAML: %v", r)}
+		}
+	}()
+	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		return nil, syntaxError(path, err)
 	}
-	out := &File{Path: path, entries: map[string]entry{}}
-	for _, d := range doc.Docs {
-		if err := out.read(d.Body, known); err != nil {
-			return nil, err
+	return file.Docs, nil
+}
+
+// deepest is how deeply a file may be nested. The parser's memory grows with
+// the square of the depth.
+const deepest = 100
+
+// tooDeep gives the line, from 1, where nesting goes too deep, or 0. A bracket
+// nests where a value may begin; in the middle of a word it is a character.
+func tooDeep(b []byte) int {
+	lineNumber, depth, dashes := 1, 0, 0
+	begins, leading := true, true // a value may begin; only dashes so far in the line
+	for _, c := range b {
+		switch c {
+		case '\n':
+			lineNumber++
+			dashes, begins, leading = 0, true, true
+			continue
+		case ' ', '\t', '\r':
+			continue
+		case '-', '?':
+			if leading {
+				dashes++
+			}
+			begins = leading
+		case '[', '{':
+			if begins {
+				depth++
+			}
+			leading = false
+		default:
+			if c == ']' || c == '}' {
+				depth = max(depth-1, 0)
+			}
+			begins, leading = c == ',' || c == ':', false
+		}
+		if depth > deepest || dashes > deepest {
+			return lineNumber
 		}
 	}
-	return out, nil
+	return 0
 }
 
 // syntaxError keeps the line and the sentence of a YAML error and leaves the
@@ -115,7 +203,7 @@ func (f *File) read(body ast.Node, known []string) error {
 			return err
 		}
 		if values != nil { // "model:" with nothing behind it sets nothing
-			f.entries[key] = entry{values, kv.Key.GetToken().Position.Line}
+			f.entries[key] = entry{values, line(kv.Key)}
 		}
 	}
 	return nil
@@ -156,11 +244,21 @@ func (f *File) values(n ast.Node) ([]string, error) {
 }
 
 func (f *File) fault(n ast.Node, reason string) *Error {
-	e := &Error{Path: f.Path, Reason: reason}
-	if n != nil && n.GetToken() != nil {
-		e.Line = n.GetToken().Position.Line
+	return &Error{Path: f.Path, Line: line(n), Reason: reason}
+}
+
+// line is where a node begins, or 0 where that is not known.
+func line(n ast.Node) int {
+	if pairs, ok := n.(*ast.MappingNode); ok && len(pairs.Values) > 0 {
+		n = pairs.Values[0]
 	}
-	return e
+	if pair, ok := n.(*ast.MappingValueNode); ok { // its own token is the colon
+		n = pair.Key
+	}
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return 0
+	}
+	return n.GetToken().Position.Line
 }
 
 // mapping gives the pairs of a mapping; an empty document is an empty mapping.

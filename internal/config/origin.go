@@ -93,6 +93,21 @@ func Apply(flags *pflag.FlagSet, names []string, lookup func(string) (string, bo
 	return origins, nil
 }
 
+// Set sets every flag that the file names. An error is a *ValueError.
+func (f *File) Set(flags *pflag.FlagSet) error {
+	var first error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		e, ok := f.entries[flag.Name]
+		if !ok || first != nil {
+			return
+		}
+		if err := assign(flag, e.values); err != nil {
+			first = &ValueError{flag.Name, err.value, Origin{InFile, fmt.Sprintf("%s:%d", f.Path, e.line)}, err.err}
+		}
+	})
+	return first
+}
+
 // find gives the values of a setting and where they stand. There are none
 // where the flag has its value already.
 func find(f *pflag.Flag, lookup func(string) (string, bool), file *File) ([]string, Origin) {
