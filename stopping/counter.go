@@ -1,67 +1,100 @@
 package stopping
 
-import "unicode"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // A byteCount detects that enough bytes stand inside the window.
-type byteCount struct{ want, have int }
+type byteCount struct{ want, have, pos int }
 
-func (c *byteCount) advance(t *text, w *window) (match, bool, error) {
-	last := len(t.runes) - 1
-	if w.allows(last) {
-		c.have += t.end - t.starts[last]
+func (c *byteCount) next(text string, to int, w *window) (match, bool) {
+	everywhere := w.scope == (Scope{})
+	if everywhere && c.have+to-c.pos < c.want {
+		c.have += to - c.pos
+		c.pos = to
 	}
-	return match{start: t.end, keep: t.end}, c.have >= c.want, nil
+	for c.pos < to {
+		_, size := utf8.DecodeRuneInString(text[c.pos:])
+		if everywhere || w.allows(c.pos) {
+			c.have += size
+		}
+		c.pos += size
+		if c.have >= c.want {
+			return match{start: c.pos, end: c.pos}, true
+		}
+	}
+	return match{}, false
 }
 
 // A tokenCount detects that enough tokens are complete. A token that ends
 // inside a character counts when the character is complete.
-type tokenCount struct{ want, received, earlier, have int }
+type tokenCount struct {
+	want              int
+	received, earlier int // tokens with and without those of the last chunk
+	before            int // byte where the last chunk begins
+	pos               int
+	asked             bool // the end of the last chunk has been looked at
+}
 
-func (c *tokenCount) receive(tokens int) {
-	c.earlier = c.received
+func (c *tokenCount) receive(tokens, before int) {
+	c.earlier, c.before, c.asked = c.received, before, false
 	c.received += tokens
 }
 
-func (c *tokenCount) settle(earlier, all bool) {
-	switch {
-	case all:
-		c.have = c.received
-	case earlier:
-		c.have = c.earlier
+func (c *tokenCount) next(text string, to int, _ *window) (match, bool) {
+	if c.earlier < c.want {
+		c.pos = to
 	}
-}
-
-func (c *tokenCount) advance(t *text, _ *window) (match, bool, error) {
-	return match{start: t.end, keep: t.end}, c.have >= c.want, nil
+	for c.pos < to {
+		_, size := utf8.DecodeRuneInString(text[c.pos:])
+		c.pos += size
+		if c.pos >= c.before && c.pos < len(text) {
+			return match{start: c.pos, end: c.pos}, true
+		}
+	}
+	if to < len(text) || c.asked || c.received < c.want {
+		return match{}, false
+	}
+	c.asked = true
+	return match{start: to, end: to}, true
 }
 
 // A sentenceCount detects that enough sentences are complete.
 type sentenceCount struct {
-	want, have int
-	previous   rune
-	counted    bool // the marks before this character have ended their sentence
+	want, have, pos int
+	previous        rune
+	counted         bool // the marks before this character have ended their sentence
 }
 
-func (c *sentenceCount) advance(t *text, w *window) (match, bool, error) {
-	r, previous, counted := t.last(), c.previous, c.counted
-	c.previous = r
-	c.counted = fullStop(r) || counted && halfStop(r)
-	start := len(t.runes) - 1
-	switch {
-	case counted:
-		return match{}, false, nil
-	case fullStop(r):
-	case unicode.IsSpace(r) && halfStop(previous):
-		start--
-	default:
-		return match{}, false, nil
+func (c *sentenceCount) next(text string, to int, w *window) (match, bool) {
+	for c.pos < to {
+		at, start := c.pos, c.pos
+		r, size := rune(text[at]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[at:])
+		}
+		c.pos += size
+		previous, counted := c.previous, c.counted
+		c.previous = r
+		c.counted = fullStop(r) || counted && halfStop(r)
+		switch {
+		case counted:
+			continue
+		case fullStop(r):
+		case halfStop(previous) && unicode.IsSpace(r):
+			start--
+		default:
+			continue
+		}
+		if !w.allows(start) {
+			continue
+		}
+		if c.have++; c.have >= c.want {
+			return match{start: start, end: c.pos}, true
+		}
 	}
-	if !w.allows(start) {
-		return match{}, false, nil
-	}
-	c.have++
-	at := t.offset(start)
-	return match{start: at, keep: at}, c.have >= c.want, nil
+	return match{}, false
 }
 
 // halfStop reports whether r ends a sentence before white space.

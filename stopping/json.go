@@ -1,57 +1,67 @@
 package stopping
 
 // A jsonValue detects the end of a balanced object or array. Brackets that do
-// not pair give up the value, and the search goes on behind them.
+// not pair give up the value, and the search goes on behind them. Only ASCII
+// bytes count, so it reads bytes.
 type jsonValue struct {
-	start   int // character of the outermost bracket
-	closers []rune
+	pos     int
+	start   int // of the outermost bracket
+	closers []byte
 	quoted  bool // inside a string
 	escaped bool // after a backslash inside a string
 }
 
-func (j *jsonValue) advance(t *text, w *window) (match, bool, error) {
-	r := t.last()
-	switch {
-	case j.escaped:
-		j.escaped = false
-	case j.quoted:
-		j.escaped = r == '\\'
-		j.quoted = r != '"'
-	case len(j.closers) > 0 && r == '"':
-		j.quoted = true
-	case r == '{', r == '[':
-		j.open(r, len(t.runes)-1, w)
-	case len(j.closers) > 0 && (r == '}' || r == ']'):
-		depth := len(j.closers) - 1
-		paired := j.closers[depth] == r
-		j.closers = j.closers[:depth]
-		if !paired {
-			j.closers = nil
-		} else if depth == 0 {
-			at := t.offset(j.start)
-			return match{start: at, keep: at}, true, nil
+func (j *jsonValue) next(text string, to int, w *window) (match, bool) {
+	for j.pos < to {
+		b := text[j.pos]
+		j.pos++
+		switch {
+		case j.escaped:
+			j.escaped = false
+		case j.quoted:
+			j.escaped = b == '\\'
+			j.quoted = b != '"'
+		case len(j.closers) > 0 && b == '"':
+			j.quoted = true
+		case b == '{', b == '[':
+			j.open(b, w)
+		case len(j.closers) > 0 && (b == '}' || b == ']'):
+			if j.close(b) {
+				return match{start: j.start, end: j.pos}, true
+			}
 		}
 	}
-	return match{}, false, nil
+	return match{}, false
 }
 
-func (j *jsonValue) open(r rune, index int, w *window) {
+func (j *jsonValue) open(b byte, w *window) {
 	if len(j.closers) == 0 {
-		if !w.allows(index) {
+		if !w.allows(j.pos - 1) {
 			return
 		}
-		j.start = index
+		j.start = j.pos - 1
 	}
-	closer := '}'
-	if r == '[' {
+	closer := byte('}')
+	if b == '[' {
 		closer = ']'
 	}
 	j.closers = append(j.closers, closer)
 }
 
-func (j *jsonValue) held(t *text) int {
-	if len(j.closers) > 0 {
-		return t.offset(j.start)
+// close reports whether the bracket ends the value.
+func (j *jsonValue) close(b byte) bool {
+	depth := len(j.closers) - 1
+	if j.closers[depth] != b {
+		j.closers = j.closers[:0]
+		return false
 	}
-	return t.end
+	j.closers = j.closers[:depth]
+	return depth == 0
+}
+
+func (j *jsonValue) held(to int) int {
+	if len(j.closers) > 0 {
+		return j.start
+	}
+	return to
 }

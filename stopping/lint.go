@@ -4,19 +4,13 @@ import "github.com/dlclark/regexp2/v2/syntax"
 
 // lint looks at the right edge of a pattern for what cannot take effect there,
 // because the text always ends where it is tested, and at what it must hold back.
-func lint(c *Criterion, p *pattern, tree *syntax.RegexNode) []Warning {
+func lint(c *compiled) []Warning {
 	l := &linter{name: c.Name}
-	l.tail(tree)
-	if (c.Strip || c.StripGroup != "") && p.longest == unbounded && startsAnywhere(p.prefix) {
+	l.tail(c.pattern.written)
+	if c.strips() && c.pattern.longest == unbounded && c.begins('e') && c.begins(' ') && c.begins('\n') {
 		l.warn("a match may start anywhere, so all text is held back until the stop", "begin the pattern with a fixed character")
 	}
 	return l.warnings
-}
-
-// startsAnywhere reports whether a match can begin with a letter, a space and a
-// newline alike.
-func startsAnywhere(prefix []runeSet) bool {
-	return len(prefix) == 0 || prefix[0].has('e') && prefix[0].has(' ') && prefix[0].has('\n')
 }
 
 type linter struct {

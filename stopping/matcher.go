@@ -1,14 +1,24 @@
 package stopping
 
+import (
+	"slices"
+	"strings"
+)
+
 // A Matcher follows one stream of generated text. It is not safe for
-// concurrent use; a Set gives out as many as are needed.
+// concurrent use and must not be copied; a Set gives out as many as are needed.
 type Matcher struct {
-	text    text
-	watches []*watch
-	given   int // bytes given out
-	tokens  int // tokens received
-	ended   bool
-	stop    *Decision // set when a criterion fired or Close was called
+	set      *Set
+	text     strings.Builder
+	end      int         // byte after the last complete character
+	walk     *walk       // nil without patterns and literals
+	patterns []*follower // by entry of the automaton
+	watches  []*watch
+	strips   bool // something may have to be held back
+	given    int  // bytes given out
+	tokens   int  // tokens received
+	ended    bool
+	stop     *Decision // set when a criterion fired or Close was called
 }
 
 // A Step is what one Write or Close leads to.
@@ -34,7 +44,8 @@ type Tally struct {
 
 // Write takes the next chunk of received text and the number of tokens in it
 // (zero or less when the chunk completes no token). The chunk may be cut
-// anywhere, also inside a character.
+// anywhere, also inside a character. The text is kept until the Matcher goes,
+// and Emit is a part of it.
 //
 // An error is a [*BudgetError], or [ErrEnded] after the end. With a
 // BudgetError the step still holds what may go out, and Close returns the rest.
@@ -42,80 +53,110 @@ func (m *Matcher) Write(chunk string, tokens int) (Step, error) {
 	if m.ended {
 		return Step{}, ErrEnded
 	}
-	var step Step
-	before := len(m.text.bytes)
-	m.text.bytes = append(m.text.bytes, chunk...)
+	before := m.text.Len()
+	m.text.WriteString(chunk)
 	m.tokens += max(tokens, 0)
+	text := m.text.String()
+	m.end = complete(text)
+	hit := m.walk != nil && m.walk.run(text, m.end)
+	if !hit && m.watches == nil {
+		return Step{Emit: m.give(text, m.safe())}, nil
+	}
+	var f findings
+	for hit && f.last == nil {
+		m.confirm(&f, text)
+		hit = f.last == nil && m.walk.run(text, m.end)
+	}
 	for _, w := range m.watches {
-		w.receive(tokens)
-	}
-	if chunk == "" && m.text.end == before {
-		// A token without text moves no boundary, but it counts.
-		err := m.check(&step, before, true)
-		return m.finish(step, err)
-	}
-	for m.text.next() {
-		if err := m.check(&step, before, false); err != nil || step.Stop != nil {
-			return m.finish(step, err)
+		w.receive(max(tokens, 0), before)
+		to := m.end
+		if f.last != nil {
+			to = f.last.decision.MatchEnd
 		}
+		w.look(&f, text, to, m.tokens)
 	}
-	return m.finish(step, nil)
+	return m.finish(&f, text)
 }
 
-// check asks every criterion about the text up to the last complete character.
-// The tokens of the chunk that began at byte before are complete only when the
-// chunk is.
-func (m *Matcher) check(step *Step, before int, onlyTokens bool) error {
-	t := &m.text
-	for _, w := range m.watches {
-		w.settle(t.end >= before, t.end == len(t.bytes))
-		if onlyTokens && w.criterion.Tokens == 0 {
+// confirm looks at the matches that the automaton has found where it stands.
+func (m *Matcher) confirm(f *findings, text string) {
+	w := m.walk
+	var reported []int
+	for _, a := range w.state().accepts {
+		p := m.patterns[a.entry]
+		if w.pos < p.MinBytes || m.tokens < p.MinTokens {
 			continue
 		}
-		found, ok, err := w.advance(t)
+		found, ok, err := p.confirm(text, w, a)
 		if err != nil {
-			return err
+			f.end(finding{place: p.place, err: err, decision: Decision{MatchEnd: w.pos}})
+			return
 		}
-		if !ok || w.done || t.end < w.criterion.MinBytes || m.tokens < w.criterion.MinTokens {
+		if !ok {
 			continue
 		}
-		d := w.decide(t, found)
-		if w.criterion.Action == Notify {
-			w.reported(t)
-			step.Notified = append(step.Notified, d)
-			continue
+		if f.add(p.place, &p.Criterion, found) {
+			return
 		}
-		step.Stop = &d
-		return nil
+		p.reported(w.pos)
+		reported = append(reported, a.entry)
 	}
-	return nil
+	for _, entry := range reported {
+		w.forget(entry)
+	}
 }
 
-// finish works out what may go out after a write.
-func (m *Matcher) finish(step Step, err error) (Step, error) {
-	t := &m.text
-	safe := t.end
+// finish turns findings into a step.
+func (m *Matcher) finish(f *findings, text string) (Step, error) {
+	var step Step
+	slices.SortFunc(f.notified, func(a, b finding) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1
+	})
+	for i := range f.notified {
+		if f.last == nil || f.notified[i].before(f.last) {
+			step.Notified = append(step.Notified, f.notified[i].decision)
+		}
+	}
 	switch {
-	case step.Stop != nil:
-		step.Stop.Discarded = len(t.bytes) - step.Stop.MatchEnd
-		step.Stop.KeepEnd = max(step.Stop.KeepEnd, m.given)
-		safe = step.Stop.KeepEnd
-		m.stop, m.ended = step.Stop, true
-	default:
-		m.ended = err != nil
-		for _, w := range m.watches {
-			safe = min(safe, w.held(t))
-		}
+	case f.last == nil:
+		step.Emit = m.give(text, m.safe())
+		return step, nil
+	case f.last.err != nil:
+		m.ended = true
+		m.end = min(m.end, f.last.decision.MatchEnd)
+		step.Emit = m.give(text, m.safe())
+		return step, f.last.err
 	}
-	step.Emit = m.give(safe)
-	return step, err
+	m.ended, m.stop = true, &f.last.decision
+	m.stop.Discarded = len(text) - m.stop.MatchEnd
+	step.Stop = m.stop
+	step.Emit = m.give(text, m.stop.KeepEnd)
+	return step, nil
 }
 
-func (m *Matcher) give(to int) string {
+// safe is the byte up to which the text may go out.
+func (m *Matcher) safe() int {
+	safe := m.end
+	if !m.strips {
+		return safe
+	}
+	if m.walk != nil {
+		safe = min(safe, m.walk.held())
+	}
+	for _, w := range m.watches {
+		safe = min(safe, w.held(m.end))
+	}
+	return safe
+}
+
+func (m *Matcher) give(text string, to int) string {
 	if to <= m.given {
 		return ""
 	}
-	s := string(m.text.bytes[m.given:to])
+	s := text[m.given:to]
 	m.given = to
 	return s
 }
@@ -127,16 +168,17 @@ func (m *Matcher) give(to int) string {
 func (m *Matcher) Close() Step {
 	m.ended = true
 	if m.stop == nil {
-		end := len(m.text.bytes)
+		text := m.text.String()
+		end := len(text)
 		m.stop = &Decision{Reason: Closed, MatchStart: end, MatchEnd: end, KeepEnd: end}
-		return Step{Emit: m.give(end), Stop: m.stop}
+		return Step{Emit: m.give(text, end), Stop: m.stop}
 	}
 	return Step{Stop: m.stop}
 }
 
 // Tally says where the bytes received so far are.
 func (m *Matcher) Tally() Tally {
-	n := Tally{Received: len(m.text.bytes), Emitted: m.given}
+	n := Tally{Received: m.text.Len(), Emitted: m.given}
 	if m.stop != nil {
 		n.Stripped = m.stop.MatchEnd - m.stop.KeepEnd
 		n.Discarded = m.stop.Discarded

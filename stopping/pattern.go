@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
@@ -18,18 +17,17 @@ const stackSlots = 1 << 21
 
 // A pattern is a compiled regex. It is immutable and shared by all matchers.
 type pattern struct {
-	name    string
-	budget  time.Duration
-	groups  []string // names given by the user
-	nearest bool
-	strip   string // StripGroup
+	groups    []string          // names given by the user
+	root      *syntax.RegexNode // of the pattern tied to the end of the text
+	written   *syntax.RegexNode // of the plain pattern, see tree.go
+	looksBack bool              // further than one character
+	longest   int               // characters of the longest match, or unbounded
+	missing   []string          // what the automaton does not know of it
 
+	// What regexp2 runs; nil where it is not needed.
 	forward *regexp2.Regexp // the pattern, ending at the end of the text
-	here    *regexp2.Regexp // the same, starting where the search starts; nil unless nearest
-	reverse *regexp2.Regexp // the same from the end backwards; nil when it would mean something else
-
-	prefix, suffix []runeSet
-	longest        int
+	here    *regexp2.Regexp // the same, starting where the search starts
+	reverse *regexp2.Regexp // the same from the end backwards; nil also where it would mean something else
 }
 
 // maxRegex bounds the time that compiling takes: the work on deeply nested
@@ -37,73 +35,79 @@ type pattern struct {
 const maxRegex = 8 << 10
 
 // newPattern compiles a regex. Errors are of type *CompileError, without name.
-func newPattern(c *Criterion) (*pattern, *syntax.RegexNode, *CompileError) {
+func newPattern(c *Criterion) (*pattern, *CompileError) {
 	if len(c.Regex) > maxRegex {
-		return nil, nil, &CompileError{Criterion: c.Name, Field: "Regex", Position: -1,
+		return nil, &CompileError{Criterion: c.Name, Field: "Regex", Position: -1,
 			Problem: fmt.Sprintf("the pattern is larger than %d bytes", maxRegex), Hint: "divide it into several criteria"}
 	}
 	if at := invalidUTF8(c.Regex); at >= 0 {
-		return nil, nil, regexError(c, at, "not valid UTF-8", `write the character as \x{…} or \uXXXX`)
+		return nil, regexError(c, at, "not valid UTF-8", `write the character as \x{…} or \uXXXX`)
 	}
 	plain, err := regexp2.Compile(c.Regex, regexp2.Singleline)
 	if err != nil {
-		return nil, nil, parseError(c, err)
+		return nil, parseError(c, err)
 	}
 	tree, err := syntax.Parse(c.Regex, syntax.ParseOptions{RegexOptions: syntax.Singleline | syntax.RightToLeft})
 	if err != nil {
-		return nil, nil, parseError(c, err)
+		return nil, parseError(c, err)
 	}
 	if contains(tree.Root, syntax.NtStart) {
-		return nil, nil, regexError(c, strings.Index(c.Regex, `\G`), `\G has no meaning in a stream`, `use \A for the start of the text`)
+		return nil, regexError(c, strings.Index(c.Regex, `\G`), `\G has no meaning in a stream`, `use \A for the start of the text`)
 	}
 	plain.MatchTimeout = c.Budget
 	switch empty, err := plain.MatchString(""); {
 	case err != nil:
-		return nil, nil, regexError(c, -1, "the empty text alone takes longer than the budget", "do not repeat what may be empty")
+		return nil, regexError(c, -1, "the empty text alone takes longer than the budget", "do not repeat what may be empty")
 	case empty:
-		return nil, nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
+		return nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
 			"make at least one character mandatory, for example + in place of *")
 	}
-	p := &pattern{name: c.Name, budget: c.Budget, nearest: c.Captures == Nearest, strip: c.StripGroup}
+	p := &pattern{written: tree.Root}
 	for _, name := range plain.GetGroupNames() {
 		if strings.Trim(name, "0123456789") != "" {
 			p.groups = append(p.groups, name)
 		}
 	}
-	return p, tree.Root, p.build(c, tree)
-}
-
-// build compiles what the matchers run.
-func (p *pattern) build(c *Criterion, tree *syntax.RegexTree) *CompileError {
 	anchored, ok := anchor(c.Regex, tree)
 	if !ok {
-		return regexError(c, len(c.Regex), "the end of the pattern cannot be found",
+		return nil, regexError(c, len(c.Regex), "the end of the pattern cannot be found",
 			`end a comment with a line break and a \Q with \E`)
 	}
 	run, err := syntax.Parse(anchored, syntax.ParseOptions{RegexOptions: syntax.Singleline})
 	if err != nil {
+		return nil, parseError(c, err)
+	}
+	p.root = run.Root
+	p.looksBack = syntax.AnalyzeLeftContext(run.Root) < 0
+	p.longest = longest(run.Root)
+	return p, nil
+}
+
+// build compiles what the matchers need of regexp2, when it is known what the
+// automaton does not know.
+func (p *pattern) build(c *Criterion) *CompileError {
+	tree, err := syntax.Parse(c.Regex, syntax.ParseOptions{RegexOptions: syntax.Singleline | syntax.RightToLeft})
+	if err != nil {
 		return parseError(c, err)
 	}
-	p.prefix, p.suffix, p.longest = gate(run.Root, false), gate(run.Root, true), longest(run.Root)
-	if c.MinBytes == 0 && c.MinTokens == 0 {
-		p.suffix = gate(withoutTail(run.Root), true)
+	anchored, _ := anchor(c.Regex, tree)
+	compile := func(pattern string, wanted bool, options ...regexp2.CompileOption) *regexp2.Regexp {
+		if !wanted || err != nil {
+			return nil
+		}
+		var re *regexp2.Regexp
+		options = append(options, regexp2.Singleline, regexp2.OptionMaxBacktrackingStackSize(stackSlots))
+		if re, err = regexp2.Compile(pattern, options...); err == nil {
+			re.MatchTimeout = c.Budget
+		}
+		return re
 	}
-	stack := regexp2.OptionMaxBacktrackingStackSize(stackSlots)
-	if p.forward, err = regexp2.Compile(anchored, regexp2.Singleline, stack); err != nil {
+	gated := len(p.missing) > 0
+	p.forward = compile(anchored, gated)
+	p.here = compile(`\G`+anchored, gated && c.Captures == Nearest || !gated && len(p.groups) > 0)
+	p.reverse = compile(anchored, gated && reversible(tree.Root), regexp2.RightToLeft)
+	if err != nil {
 		return parseError(c, err)
-	}
-	p.forward.MatchTimeout = c.Budget
-	if p.nearest {
-		if p.here, err = regexp2.Compile(`\G`+anchored, regexp2.Singleline, stack); err != nil {
-			return parseError(c, err)
-		}
-		p.here.MatchTimeout = c.Budget
-	}
-	if reversible(tree.Root) {
-		if p.reverse, err = regexp2.Compile(anchored, regexp2.Singleline, regexp2.RightToLeft, stack); err != nil {
-			return parseError(c, err)
-		}
-		p.reverse.MatchTimeout = c.Budget
 	}
 	return nil
 }

@@ -1,5 +1,11 @@
 package stopping
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // An Engine is how a criterion is checked.
 type Engine string
 
@@ -25,19 +31,75 @@ const (
 type Plan struct {
 	Criterion string // name of the criterion
 	Engine    Engine
-	Reason    string // one sentence without a full stop
+	Reason    string // without a full stop
 }
 
-// Plan says how each criterion is checked, in the order of declaration.
+// Plan says how each criterion is checked, in the order of declaration. It can
+// change from DFA to NFA while texts are followed.
 func (s *Set) Plan() []Plan {
 	var out []Plan
 	for i := range s.criteria {
-		c := &s.criteria[i]
-		p := Plan{Criterion: c.Name, Engine: Counter, Reason: "constant work for each character"}
-		if c.pattern != nil {
-			p.Engine, p.Reason = Rescan, "the pattern is matched again at every character"
-		}
+		p := Plan{Criterion: s.criteria[i].Name}
+		p.Engine, p.Reason = s.plan(&s.criteria[i])
 		out = append(out, p)
 	}
 	return out
+}
+
+func (s *Set) plan(c *compiled) (Engine, string) {
+	switch {
+	case c.pattern == nil && c.Literal == "":
+		return Counter, "the same work for each character"
+	case c.exact() && s.automaton.isFull():
+		return NFA, fmt.Sprintf("the table has reached %d MiB; what is missing is worked out at each character", maxTable>>20)
+	case c.exact():
+		return DFA, "one step in a table for each character" + s.company()
+	}
+	because := "an automaton cannot know " + list(c.pattern.missing, "and")
+	switch {
+	case c.pattern.longest != unbounded:
+		return Windowed, fmt.Sprintf("%s; where the rest may match, the pattern runs over the last %s", because, count(c.pattern.longest, "character"))
+	case s.acceptsAll(c):
+		return Rescan, because + ", and the rest may match at every character"
+	}
+	return Gated, because + "; where the rest may match, the pattern runs from the first possible start"
+}
+
+// company says how many criteria share the table.
+func (s *Set) company() string {
+	if n := len(s.followed) - 1; n > 0 {
+		return ", shared with " + count(n, "criterion")
+	}
+	return ""
+}
+
+// acceptsAll reports whether the automaton finds a match of the criterion
+// behind every character.
+func (s *Set) acceptsAll(c *compiled) bool {
+	d := s.automaton
+	start := d.table.Load().state(0)
+	for _, k := range (*d.program.alphabet.classes.Load())[1:] {
+		accepts := d.next(start, k).accepts
+		if !slices.ContainsFunc(accepts, func(a accept) bool { return s.followed[a.entry] == c.place }) {
+			return false
+		}
+	}
+	return true
+}
+
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case noun == "criterion":
+		return fmt.Sprint(n, " criteria")
+	}
+	return fmt.Sprint(n, " ", noun, "s")
+}
+
+func list(items []string, last string) string {
+	if n := len(items) - 1; n > 0 {
+		return strings.Join(items[:n], ", ") + " " + last + " " + items[n]
+	}
+	return items[0]
 }

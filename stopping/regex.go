@@ -7,65 +7,129 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// A regex detects a pattern in one text.
-type regex struct {
-	*pattern
-	live *liveStarts // nil unless the match is stripped
+// A follower is a pattern or literal at work on one text. The automaton says
+// where it may end; the follower says whether it does, and where it began.
+type follower struct {
+	*compiled
+	tracker *walk   // finds the start; nil until needed
+	window  *window // nil when the automaton is exact
+	text    decoded // nothing when the automaton is exact
 }
 
-func (x *regex) advance(t *text, w *window) (match, bool, error) {
-	if x.live != nil {
-		x.live.advance(t, w)
+func newFollower(c *compiled) *follower {
+	f := &follower{compiled: c}
+	if !c.exact() {
+		f.window = newWindow(c.Scope)
 	}
+	return f
+}
+
+// confirm gives the match that ends where the automaton stands. An automaton
+// that does not know all of the pattern may be wrong.
+func (x *follower) confirm(text string, w *walk, a accept) (match, bool, error) {
+	if !x.exact() {
+		return x.verify(text, w.pos, w.start(a))
+	}
+	start := w.start(a)
+	if x.starts != nil {
+		start = x.track(text, w.pos)
+	}
+	m := match{start: start, end: w.pos, keep: start}
+	if x.pattern == nil || len(x.pattern.groups) == 0 {
+		return m, true, nil
+	}
+	return x.capture(text, m)
+}
+
+// track finds the start of the match that ends at byte end.
+func (x *follower) track(text string, end int) int {
+	if x.tracker == nil {
+		x.tracker = newWalk(x.starts)
+	}
+	for x.tracker.pos < end {
+		x.tracker.run(text, end)
+	}
+	return x.tracker.start(x.tracker.state().accepts[0])
+}
+
+// reported keeps a later match from overlapping the one that ended here. The
+// automaton itself is told by the matcher.
+func (x *follower) reported(end int) {
+	if x.tracker != nil {
+		x.tracker.forget(0)
+	}
+	if x.window != nil {
+		x.window.from = end
+	}
+}
+
+// capture fills in the groups of a match. The pattern looks back at most one
+// character, or else everywhere.
+func (x *follower) capture(text string, m match) (match, bool, error) {
 	from := 0
-	if x.longest != unbounded {
-		from = max(0, len(t.runes)-x.longest)
+	if !x.pattern.looksBack {
+		from = before(text, m.start)
 	}
-	from, ok := w.next(from)
-	if !ok || !x.plausible(t) {
+	part := decoded{end: from}
+	part.extend(text, m.end)
+	found, err := x.pattern.here.FindRunesMatchStartingAt(part.runes, part.index(m.start))
+	if err != nil {
+		return match{}, false, x.failure(err, m.end)
+	}
+	if found != nil {
+		x.result(found, &part, text, &m)
+	}
+	return m, true, nil
+}
+
+// verify runs the pattern itself. No match starts before byte from.
+func (x *follower) verify(text string, end, from int) (match, bool, error) {
+	p := x.pattern
+	x.window.advance(text, end)
+	x.text.extend(text, end)
+	first := x.text.index(from)
+	if p.longest != unbounded {
+		first = max(first, len(x.text.runes)-p.longest)
+	}
+	first, ok := x.next(first)
+	if !ok {
 		return match{}, false, nil
 	}
-	if x.reverse != nil {
-		if ok, err := x.reverse.MatchRunes(t.runes); err != nil || !ok {
-			return match{}, false, x.failure(err, t)
+	if p.reverse != nil {
+		if ok, err := p.reverse.MatchRunes(x.text.runes); err != nil || !ok {
+			return match{}, false, x.failure(err, end)
 		}
 	}
 	search := x.leftmost
-	if x.nearest {
-		search = x.last
+	if x.Captures == Nearest {
+		search = x.nearest
 	}
-	found, err := search(t, w, from)
+	found, err := search(first)
 	if err != nil || found == nil {
-		return match{}, false, x.failure(err, t)
+		return match{}, false, x.failure(err, end)
 	}
-	return x.result(found, t), true, nil
+	start := x.text.offset(found.RuneIndex)
+	m := match{start: start, end: end, keep: start}
+	x.result(found, &x.text, text, &m)
+	return m, true, nil
 }
 
-// plausible is a cheap necessary condition: the last characters are among
-// those that a match can end with.
-func (x *regex) plausible(t *text) bool {
-	n := len(t.runes)
-	if n < len(x.suffix) {
-		return false
-	}
-	for i, set := range x.suffix {
-		if !set.has(t.runes[n-1-i]) {
-			return false
-		}
-	}
-	return true
+// next is the first character at or after this one where a match may start.
+func (x *follower) next(index int) (int, bool) {
+	at, ok := x.window.next(x.text.offset(index))
+	return x.text.index(at), ok
 }
 
 // leftmost finds the first match among those that start in the window at or
-// after from and end with the text.
-func (x *regex) leftmost(t *text, w *window, from int) (*regexp2.Match, error) {
-	deadline := time.Now().Add(x.budget)
+// after this character and end with the text.
+func (x *follower) leftmost(from int) (*regexp2.Match, error) {
+	deadline := time.Now().Add(x.Budget)
 	for {
-		found, err := x.forward.FindRunesMatchStartingAt(t.runes, from)
+		found, err := x.pattern.forward.FindRunesMatchStartingAt(x.text.runes, from)
 		if err != nil || found == nil {
 			return nil, err
 		}
-		next, ok := w.next(found.RuneIndex)
+		next, ok := x.next(found.RuneIndex)
 		switch {
 		case !ok:
 			return nil, nil
@@ -78,16 +142,17 @@ func (x *regex) leftmost(t *text, w *window, from int) (*regexp2.Match, error) {
 	}
 }
 
-// last finds the match that starts last. It tries the starts from the end
+// nearest finds the match that starts last. It tries the starts from the end
 // backwards, so that it reads no more than the match, however often a match
 // may have begun before.
-func (x *regex) last(t *text, w *window, from int) (*regexp2.Match, error) {
-	deadline := time.Now().Add(x.budget)
-	for at := len(t.runes); at >= from; at-- {
-		if !w.allows(at) || !x.begins(t, at) {
+func (x *follower) nearest(from int) (*regexp2.Match, error) {
+	deadline := time.Now().Add(x.Budget)
+	runes := x.text.runes
+	for at := len(runes); at >= from; at-- {
+		if at < len(runes) && !x.begins(runes[at]) || !x.window.allows(x.text.offset(at)) {
 			continue
 		}
-		found, err := x.here.FindRunesMatchStartingAt(t.runes, at)
+		found, err := x.pattern.here.FindRunesMatchStartingAt(runes, at)
 		if err != nil || found != nil {
 			return found, err
 		}
@@ -98,24 +163,9 @@ func (x *regex) last(t *text, w *window, from int) (*regexp2.Match, error) {
 	return nil, nil
 }
 
-// begins is a cheap necessary condition for a match that starts at this
-// character.
-func (x *regex) begins(t *text, at int) bool {
-	if len(t.runes)-at < len(x.prefix) {
-		return false
-	}
-	for i, set := range x.prefix {
-		if !set.has(t.runes[at+i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// result turns characters into bytes.
-func (x *regex) result(found *regexp2.Match, t *text) match {
-	m := match{start: t.offset(found.RuneIndex), keep: t.offset(found.RuneIndex)}
-	for _, name := range x.groups {
+// result reads the groups of what regexp2 has found.
+func (x *follower) result(found *regexp2.Match, d *decoded, text string, m *match) {
+	for _, name := range x.pattern.groups {
 		g := found.GroupByName(name)
 		if g == nil || len(g.Captures) == 0 {
 			continue
@@ -123,20 +173,19 @@ func (x *regex) result(found *regexp2.Match, t *text) match {
 		if m.groups == nil {
 			m.groups = map[string]string{}
 		}
-		m.groups[name] = string(t.bytes[t.offset(g.RuneIndex):t.offset(g.RuneIndex+g.RuneLength)])
+		m.groups[name] = text[d.offset(g.RuneIndex):d.offset(g.RuneIndex+g.RuneLength)]
 	}
-	if x.strip != "" {
-		m.keep = t.end
-		if g := found.GroupByName(x.strip); g != nil && len(g.Captures) > 0 {
+	if x.StripGroup != "" {
+		m.keep = m.end
+		if g := found.GroupByName(x.StripGroup); g != nil && len(g.Captures) > 0 {
 			// A group in a lookbehind can start before the match.
-			m.keep = max(m.start, t.offset(g.RuneIndex))
+			m.keep = max(m.start, d.offset(g.RuneIndex))
 		}
 	}
-	return m
 }
 
 // failure hides the library's error: its text contains the whole input.
-func (x *regex) failure(err error, t *text) error {
+func (x *follower) failure(err error, at int) error {
 	if err == nil {
 		return nil
 	}
@@ -144,7 +193,5 @@ func (x *regex) failure(err error, t *text) error {
 	if errors.Is(err, regexp2.ErrBacktrackingStackLimit) {
 		cause = ErrStack
 	}
-	return &BudgetError{Criterion: x.name, Budget: x.budget, Offset: t.end, Err: cause}
+	return &BudgetError{Criterion: x.Name, Budget: x.Budget, Offset: at, Err: cause}
 }
-
-func (x *regex) held(t *text) int { return x.live.held(t) }

@@ -7,7 +7,7 @@ package stopping
 type repetition struct {
 	min, max, count int
 	runs            []int
-	read            int // bytes looked at
+	pos             int // bytes looked at
 }
 
 func newRepetition(r Repetition) *repetition {
@@ -16,35 +16,46 @@ func newRepetition(r Repetition) *repetition {
 	return d
 }
 
-func (d *repetition) advance(t *text, w *window) (match, bool, error) {
-	for ; d.read < t.end; d.read++ {
-		for n := d.min; n <= d.max && n <= d.read; n++ {
-			if t.bytes[d.read] == t.bytes[d.read-n] {
-				d.runs[n]++
-			} else {
-				d.runs[n] = 0
+func (d *repetition) next(text string, to int, w *window) (match, bool) {
+	for d.pos < to {
+		full := d.add(text)
+		if !full || !isBoundary(text, d.pos) {
+			continue
+		}
+		for n := d.min; n <= d.max; n++ {
+			if d.runs[n] < n*(d.count-1) {
+				continue
+			}
+			// Equal bytes inside one character are no repetition.
+			if start := d.pos - n*d.count; isBoundary(text, start) && w.allows(start) {
+				return match{start: start, end: d.pos}, true
 			}
 		}
 	}
-	for n := d.min; n <= d.max; n++ {
-		if d.runs[n] < n*(d.count-1) {
+	return match{}, false
+}
+
+// add takes one more byte and reports whether some pattern stands often enough.
+func (d *repetition) add(text string) (full bool) {
+	b := text[d.pos]
+	for n := d.min; n <= d.max && n <= d.pos; n++ {
+		if b != text[d.pos-n] {
+			d.runs[n] = 0
 			continue
 		}
-		start := t.end - n*d.count
-		// Equal bytes inside one character are no repetition.
-		if i := t.index(start); i >= 0 && w.allows(i) {
-			return match{start: start, keep: start}, true, nil
-		}
+		d.runs[n]++
+		full = full || d.runs[n] >= n*(d.count-1)
 	}
-	return match{}, false, nil
+	d.pos++
+	return full
 }
 
 // held reaches back to the first copy of the longest run: even without a run
 // the last max bytes may be a first copy.
-func (d *repetition) held(t *text) int {
+func (d *repetition) held(to int) int {
 	back := 0
 	for n := d.min; n <= d.max; n++ {
 		back = max(back, n+min(d.runs[n], n*(d.count-1)))
 	}
-	return max(0, t.end-back)
+	return max(0, to-back)
 }

@@ -1,68 +1,89 @@
 package stopping
 
-import "sort"
-
-// A window is the set of characters where a match of one criterion may start.
-// Whether a character belongs to it is known when the text before it is known,
-// and never changes after that.
-type window struct {
-	scope  Scope
-	begun  bool  // After has been seen
-	flips  []int // characters at which the scope opens and closes, in turn
-	open   bool  // the scope is open after the last flip
-	inside bool  // between the tags
-	tagged int   // byte after the last tag: tags do not overlap
-	from   int   // no match starts before this character
+// A scope follows the tags and the marker of a Scope through a text, one
+// character at a time.
+type scope struct {
+	Scope
+	after, opening, closing *needle // nil when empty
 }
 
-func newWindow(s Scope) *window {
-	w := &window{scope: s, begun: s.After == "", inside: s.StartsInside}
-	w.update(0)
-	return w
+// A scopeState is how far a scope has come.
+type scopeState struct {
+	begun  bool // the marker has been seen
+	inside bool // between the tags
+	after  int32
+	tag    int32 // characters seen of the tag that comes next
 }
 
-// advance takes note of a tag or marker that ends with the text.
-func (w *window) advance(t *text) {
-	s := &w.scope
-	if !w.begun && t.hasSuffix(s.After) {
-		w.begun = true
-	}
-	if s.Open != "" {
-		tag := s.Open
-		if w.inside {
-			tag = s.Close
-		}
-		if t.end-len(tag) >= w.tagged && t.hasSuffix(tag) {
-			w.inside, w.tagged = !w.inside, t.end
+func newScope(s Scope, a *alphabet) *scope {
+	return &scope{Scope: s, after: newNeedle(s.After, a), opening: newNeedle(s.Open, a), closing: newNeedle(s.Close, a)}
+}
+
+func (s *scope) begin() scopeState {
+	return scopeState{begun: s.After == "", inside: s.StartsInside}
+}
+
+// step takes the next character. A tag that is complete starts the search for
+// the other one behind it: tags do not overlap.
+func (s *scope) step(st scopeState, c *class) scopeState {
+	if !st.begun {
+		if st.after = s.after.step(st.after, c); int(st.after) == len(s.after.sets) {
+			st.begun, st.after = true, 0
 		}
 	}
-	w.update(len(t.runes))
+	tag := s.opening
+	if st.inside {
+		tag = s.closing
+	}
+	if tag != nil {
+		if st.tag = tag.step(st.tag, c); int(st.tag) == len(tag.sets) {
+			st.inside, st.tag = !st.inside, 0
+		}
+	}
+	return st
 }
 
-func (w *window) update(index int) {
-	open := w.begun && (w.scope.Open == "" || w.inside != w.scope.Outside)
-	if open != w.open {
-		w.open = open
-		w.flips = append(w.flips, index)
-	}
+// allows reports whether a match may start here.
+func (s *scope) allows(st scopeState) bool {
+	return st.begun && (s.opening == nil || st.inside != s.Outside)
 }
 
-// next is the first character at or after index where a match may start. When
-// the window is closed from index to the end of the text there is none.
-func (w *window) next(index int) (int, bool) {
-	index = max(index, w.from)
-	i := sort.SearchInts(w.flips, index+1) // flips at or before index
-	if i%2 == 1 {
-		return index, true
-	}
-	if i < len(w.flips) {
-		return w.flips[i], true
-	}
-	return 0, false
+// A needle is a fixed text to be found, by the method of Knuth, Morris and Pratt.
+type needle struct {
+	sets []int32 // a rune set for each character
+	back []int32 // characters still matched when the one at this place does not
 }
 
-// allows reports whether a match may start at this character.
-func (w *window) allows(index int) bool {
-	n, ok := w.next(index)
-	return ok && n == index
+func newNeedle(text string, a *alphabet) *needle {
+	if text == "" {
+		return nil
+	}
+	n := &needle{}
+	runes := []rune(text)
+	for _, r := range runes {
+		n.sets = append(n.sets, a.add(runeSet{char: r, literal: true}))
+	}
+	n.back = make([]int32, len(runes))
+	for i := 1; i < len(runes); i++ {
+		k := n.back[i-1]
+		for k > 0 && runes[k] != runes[i] {
+			k = n.back[k-1]
+		}
+		if runes[k] == runes[i] {
+			k++
+		}
+		n.back[i] = k
+	}
+	return n
+}
+
+// step gives how many characters are matched after the next one.
+func (n *needle) step(matched int32, c *class) int32 {
+	for matched > 0 && !c.members.has(n.sets[matched]) {
+		matched = n.back[matched-1]
+	}
+	if c.members.has(n.sets[matched]) {
+		matched++
+	}
+	return matched
 }

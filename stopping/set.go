@@ -5,14 +5,27 @@ import "time"
 // A Set is a list of compiled criteria. It is immutable and may be shared; the
 // zero Set never stops a text.
 type Set struct {
-	criteria []compiled
-	warnings []Warning
+	criteria  []compiled
+	warnings  []Warning
+	automaton *dfa  // of all patterns and literals, nil without
+	followed  []int // the criteria in the automaton
+	strips    bool
 }
 
+// A compiled criterion.
 type compiled struct {
 	Criterion
+	place   int
 	pattern *pattern // nil unless Regex is set
+	// starts finds where a match began; nil when the automaton of the set keeps
+	// the starts, because text may have to be held back from there on, or
+	// because the pattern has to be run from there on.
+	starts *dfa
+	begins func(r rune) bool // whether a match can begin with the character
 }
+
+// exact says that the automaton knows all of the criterion.
+func (c *compiled) exact() bool { return c.pattern == nil || len(c.pattern.missing) == 0 }
 
 // Compile checks and compiles criteria. The order counts: when several fire at
 // the same byte, the first one wins. Errors are of type [*CompileError]. The
@@ -24,10 +37,10 @@ func Compile(criteria ...Criterion) (*Set, error) {
 		if err := validate(&c, i, seen); err != nil {
 			return nil, err
 		}
-		complete(&c)
-		k := compiled{Criterion: c}
+		fill(&c)
+		k := compiled{Criterion: c, place: i}
 		if c.Regex != "" {
-			p, tree, err := newPattern(&c)
+			p, err := newPattern(&c)
 			if err != nil {
 				return nil, err
 			}
@@ -35,11 +48,68 @@ func Compile(criteria ...Criterion) (*Set, error) {
 				return nil, err
 			}
 			k.pattern = p
-			s.warnings = append(s.warnings, lint(&c, p, tree)...)
 		}
+		s.strips = s.strips || c.strips()
 		s.criteria = append(s.criteria, k)
 	}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// build makes the automata and what else the criteria need.
+func (s *Set) build() error {
+	a := newAlphabet()
+	union := &program{alphabet: a}
+	starts := map[int]*program{}
+	for i := range s.criteria {
+		c := &s.criteria[i]
+		if c.pattern == nil && c.Literal == "" {
+			continue
+		}
+		c.addTo(union, c.strips())
+		s.followed = append(s.followed, i)
+		if c.exact() && !c.strips() {
+			starts[i] = &program{alphabet: a}
+			c.addTo(starts[i], true)
+		}
+		if c.pattern != nil {
+			if err := c.pattern.build(&c.Criterion); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.followed) == 0 {
+		return nil
+	}
+	a.freeze()
+	s.automaton = newDFA(union)
+	for i, p := range starts {
+		s.criteria[i].starts = newDFA(p)
+	}
+	for e, i := range s.followed {
+		c := &s.criteria[i]
+		c.begins = union.begins(union.entries[e].start)
+		if c.pattern != nil {
+			s.warnings = append(s.warnings, lint(c)...)
+		}
+	}
+	return nil
+}
+
+// addTo adds the criterion to a program. A pattern that the automaton does not
+// know in full has to be run from the earliest start that is possible.
+func (c *compiled) addTo(p *program, tracked bool) {
+	e := entry{criterion: c.place, tracked: tracked, holds: c.strips(), scope: p.scope(c.Scope)}
+	if c.pattern == nil {
+		e.start = p.literal(c.Literal)
+	} else {
+		e.start, c.pattern.missing = p.pattern(c.pattern.root, c.pattern.written)
+	}
+	e.tracked = tracked || !c.exact()
+	e.youngest = c.exact() && c.Captures == Nearest
+	p.entries = append(p.entries, e)
 }
 
 // Warnings lists what may surprise, in the order of declaration.
@@ -47,20 +117,23 @@ func (s *Set) Warnings() []Warning { return append([]Warning(nil), s.warnings...
 
 // Matcher begins a new text.
 func (s *Set) Matcher() *Matcher {
-	m := &Matcher{}
+	m := &Matcher{set: s, strips: s.strips}
 	for i := range s.criteria {
-		c := &s.criteria[i]
-		m.watches = append(m.watches, &watch{
-			criterion: &c.Criterion,
-			window:    newWindow(c.Scope),
-			detector:  c.detector(),
-		})
+		if w := newWatch(i, &s.criteria[i].Criterion); w != nil {
+			m.watches = append(m.watches, w)
+		}
+	}
+	if s.automaton != nil {
+		m.walk = newWalk(s.automaton)
+		for _, i := range s.followed {
+			m.patterns = append(m.patterns, newFollower(&s.criteria[i]))
+		}
 	}
 	return m
 }
 
-// complete fills in zero values and unties the copy from the caller's.
-func complete(c *Criterion) {
+// fill fills in zero values and unties the copy from the caller's.
+func fill(c *Criterion) {
 	if c.Action == "" {
 		c.Action = Halt
 	}
@@ -79,34 +152,5 @@ func complete(c *Criterion) {
 			r.Max = max(256, r.Min)
 		}
 		c.Repetition = &r
-	}
-}
-
-func (c *compiled) detector() detector {
-	strips := c.Strip || c.StripGroup != ""
-	switch {
-	case c.pattern != nil:
-		x := &regex{pattern: c.pattern}
-		if strips {
-			x.live = &liveStarts{prefix: c.pattern.prefix, longest: c.pattern.longest}
-		}
-		return x
-	case c.Literal != "":
-		l := &literal{want: c.Literal}
-		if strips {
-			sets := literalSets(c.Literal)
-			l.live = &liveStarts{prefix: sets, longest: len(sets)}
-		}
-		return l
-	case c.Repetition != nil:
-		return newRepetition(*c.Repetition)
-	case c.JSON:
-		return &jsonValue{}
-	case c.Sentences > 0:
-		return &sentenceCount{want: c.Sentences}
-	case c.Tokens > 0:
-		return &tokenCount{want: c.Tokens}
-	default:
-		return &byteCount{want: c.Bytes}
 	}
 }

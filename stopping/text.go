@@ -5,56 +5,71 @@ import (
 	"unicode/utf8"
 )
 
-// A text is what a stream has brought so far: the bytes as received, and the
-// characters that are complete. A byte that is not valid UTF-8 is one
-// character, U+FFFD; offsets are always those of the bytes.
-type text struct {
-	bytes  []byte
-	runes  []rune
-	starts []int // starts[i] is the byte where runes[i] starts
-	end    int   // byte after the last complete character
+// complete is the byte after the last complete character. A sequence that is
+// cut off at the end may still become a character. A byte that is not valid
+// UTF-8 is a character of its own.
+func complete(text string) int {
+	n := len(text)
+	for i := n - 1; i >= 0 && n-i < utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if utf8.FullRuneInString(text[i:]) {
+				return n
+			}
+			return i
+		}
+	}
+	return n
 }
 
-// next completes one more character, if the bytes received allow it. A
-// sequence that is cut off at the end may still become a character.
-func (t *text) next() bool {
-	rest := t.bytes[t.end:]
-	if len(rest) == 0 || !utf8.FullRune(rest) {
-		return false
+// isBoundary reports whether a character starts at byte at, or the text ends.
+func isBoundary(text string, at int) bool {
+	if at == len(text) || utf8.RuneStart(text[at]) {
+		return true
 	}
-	r, size := utf8.DecodeRune(rest)
-	t.runes = append(t.runes, r)
-	t.starts = append(t.starts, t.end)
-	t.end += size
+	for i := at - 1; i >= 0 && at-i < utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			return i+size <= at
+		}
+	}
 	return true
+}
+
+// before is the start of the character that ends at byte at, or 0.
+func before(text string, at int) int {
+	for i := at - 1; i > 0; i-- {
+		if isBoundary(text, i) {
+			return i
+		}
+	}
+	return 0
+}
+
+// A decoded text is what regexp2 reads: characters, and the bytes where they start.
+type decoded struct {
+	runes  []rune
+	starts []int
+	end    int // byte after the last character
+}
+
+// extend decodes the text up to byte to.
+func (d *decoded) extend(text string, to int) {
+	for d.end < to {
+		r, size := utf8.DecodeRuneInString(text[d.end:])
+		d.runes = append(d.runes, r)
+		d.starts = append(d.starts, d.end)
+		d.end += size
+	}
 }
 
 // offset is the byte where the character with this index starts; the index
 // after the last character gives the end.
-func (t *text) offset(index int) int {
-	if index == len(t.runes) {
-		return t.end
+func (d *decoded) offset(index int) int {
+	if index == len(d.runes) {
+		return d.end
 	}
-	return t.starts[index]
+	return d.starts[index]
 }
 
-// index is the character that starts at this byte, or -1.
-func (t *text) index(offset int) int {
-	i := sort.SearchInts(t.starts, offset)
-	if i < len(t.starts) && t.starts[i] != offset {
-		return -1
-	}
-	if i == len(t.starts) && offset != t.end {
-		return -1
-	}
-	return i
-}
-
-// last is the character that was completed last.
-func (t *text) last() rune { return t.runes[len(t.runes)-1] }
-
-// hasSuffix reports whether the complete characters end with s.
-func (t *text) hasSuffix(s string) bool {
-	from := t.end - len(s)
-	return from >= 0 && string(t.bytes[from:t.end]) == s
-}
+// index is the character that starts at this byte.
+func (d *decoded) index(offset int) int { return sort.SearchInts(d.starts, offset) }

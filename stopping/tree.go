@@ -3,71 +3,309 @@ package stopping
 import (
 	"math"
 	"slices"
-	"unicode"
 
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// This file and lint.go know the shape of regexp2's parsed tree. All answers are
-// safe bounds; an unknown node makes them wider, never wrong.
+// This file and lint.go know the shape of regexp2's parsed tree. What they do
+// not know makes an automaton accept more, never less.
 //
-// Two trees are read. Bounds come from the tree of the pattern tied to the end
-// of the text, which is the one that is run: without that end the parser cuts
-// lazy loops off. What was written comes from the plain pattern parsed with
-// RightToLeft: left to right the parser makes loops atomic on its own, and then
-// atomic groups of the user cannot be told apart. That tree gives no bounds,
-// because inside an atomic group the parser cuts lazy loops off at the wrong side.
+// Two trees are read. Instructions come from the tree of the pattern tied to
+// the end of the text, which is the one that regexp2 runs: without that end the
+// parser cuts lazy loops off. What was written comes from the plain pattern
+// parsed with RightToLeft: left to right the parser makes loops atomic on its
+// own, and then atomic groups of the user cannot be told apart.
 
 const (
 	unbounded = math.MaxInt32
-	// edgeLimit is how many characters at the edge of a pattern are looked at.
-	edgeLimit = 32
+	// maxOps is how many instructions a pattern may have.
+	maxOps = 1 << 14
+	// maxDepth is how deep references to groups are followed.
+	maxDepth = 8
 )
 
-// A runeSet is a set of characters: those that one of the nodes matches. A nil
-// node matches every character.
-type runeSet []*syntax.RegexNode
-
-func (s runeSet) has(r rune) bool {
-	for _, n := range s {
-		switch {
-		case n == nil:
-			return true
-		case n.IsSetFamily():
-			if n.Set.Contains(r) {
-				return true
-			}
-		case n.IsNotoneFamily() != sameRune(n, r):
-			return true
-		}
-	}
-	return false
+// A compiler turns a tree into instructions.
+type compiler struct {
+	*program
+	groups   map[int][]*syntax.RegexNode // by number; nil when their content is not what stands in them
+	most     int                         // larger counts are not kept
+	atomic   bool                        // atomic groups were written by the user
+	bare     bool                        // assertions are left out
+	depth    int
+	limit    int // instructions
+	overflow bool
+	missing  []string // what the automaton does not know of the pattern
 }
 
-// sameRune reports whether r is the node's character, in any case if the node
-// ignores case.
-func sameRune(n *syntax.RegexNode, r rune) bool {
-	if n.Ch == r {
+// miss notes what the automaton does not know.
+func (c *compiler) miss(what string) {
+	if !slices.Contains(c.missing, what) {
+		c.missing = append(c.missing, what)
+	}
+}
+
+// pattern appends the instructions of a pattern and says what they do not
+// know. Without such things they accept exactly what the pattern matches.
+func (p *program) pattern(root, written *syntax.RegexNode) (start int32, missing []string) {
+	ops, looks := len(p.ops), len(p.looks)
+	for _, most := range []int{unbounded, 1000, 100, 10, 1, 0} {
+		c := &compiler{program: p, groups: groupsOf(root), most: most, limit: ops + maxOps, atomic: hasAtomic(written)}
+		start = c.compile(root, p.emit(op{code: opAccept}))
+		if !c.overflow {
+			return start, c.missing
+		}
+		p.ops, p.looks = p.ops[:ops], p.looks[:looks]
+	}
+	c := &compiler{program: p, limit: math.MaxInt}
+	return c.anything(p.emit(op{code: opAccept})), []string{"its size"}
+}
+
+// compile appends the instructions of a node, which go to next, and gives the
+// first of them.
+func (c *compiler) compile(n *syntax.RegexNode, next int32) int32 {
+	if len(c.ops) > c.limit {
+		c.overflow = true
+		return next
+	}
+	switch n.T {
+	case syntax.NtOne, syntax.NtNotone, syntax.NtSet:
+		return c.emit(op{code: opChar, set: c.alphabet.add(setOf(n)), x: next})
+	case syntax.NtMulti:
+		for i := len(n.Str) - 1; i >= 0; i-- {
+			next = c.emit(op{code: opChar, set: c.alphabet.add(runeSet{char: n.Str[i]}), x: next})
+		}
+		return next
+	case syntax.NtOneloop, syntax.NtNotoneloop, syntax.NtSetloop, syntax.NtOnelazy, syntax.NtNotonelazy, syntax.NtSetlazy,
+		syntax.NtOneloopatomic, syntax.NtNotoneloopatomic, syntax.NtSetloopatomic:
+		c.checkAtomic(n)
+		set := c.alphabet.add(setOf(n))
+		return c.loop(n, next, func(next int32) int32 { return c.emit(op{code: opChar, set: set, x: next}) })
+	case syntax.NtLoop, syntax.NtLazyloop:
+		return c.loop(n, next, func(next int32) int32 { return c.compile(n.Children[0], next) })
+	case syntax.NtConcatenate:
+		parts := children(n)
+		for i := len(parts) - 1; i >= 0; i-- {
+			next = c.compile(parts[i], next)
+		}
+		return next
+	case syntax.NtAlternate:
+		return c.alternate(n.Children, next)
+	case syntax.NtGroup:
+		return c.compile(n.Children[0], next)
+	case syntax.NtAtomic:
+		c.checkAtomic(n)
+		return c.compile(n.Children[0], next)
+	case syntax.NtCapture:
+		if n.N != -1 {
+			c.miss("a balancing group")
+		}
+		return c.compile(n.Children[0], next)
+	case syntax.NtEmpty, syntax.NtUpdateBumpalong, syntax.NtResetCapture:
+		return next
+	case syntax.NtNothing:
+		return c.emit(op{code: opChar, set: c.alphabet.add(runeSet{set: syntax.NoneClass()}), x: next})
+	}
+	if a, ok := assertionOf(n.T); ok {
+		return c.assert(a, next)
+	}
+	return c.irregular(n, next)
+}
+
+func setOf(n *syntax.RegexNode) runeSet {
+	if n.Set != nil {
+		return runeSet{set: n.Set}
+	}
+	return runeSet{char: n.Ch, not: n.IsNotoneFamily()}
+}
+
+func assertionOf(t syntax.NodeType) (assertion, bool) {
+	switch t {
+	case syntax.NtBeginning:
+		return atStart, true
+	case syntax.NtBol:
+		return atLineStart, true
+	case syntax.NtEnd:
+		return atEnd, true
+	case syntax.NtEndZ:
+		return atFinalNewline, true
+	case syntax.NtEol:
+		return atLineEnd, true
+	case syntax.NtBoundary:
+		return atBoundary, true
+	case syntax.NtNonboundary:
+		return atNonBoundary, true
+	}
+	return 0, false
+}
+
+func (c *compiler) assert(a assertion, next int32) int32 {
+	if c.bare {
+		return next
+	}
+	c.context |= a.asks()
+	c.alphabet.words = c.alphabet.words || a == atBoundary || a == atNonBoundary
+	c.alphabet.lines = c.alphabet.lines || a == atLineStart || a == atLineEnd || a == atFinalNewline
+	return c.emit(op{code: opAssert, assert: a, x: next})
+}
+
+// checkAtomic notes an atomic group. One that the parser made itself changes
+// nothing; where the user wrote one, all count as his.
+func (c *compiler) checkAtomic(n *syntax.RegexNode) {
+	if c.atomic && (n.T == syntax.NtAtomic || n.IsAtomicloopFamily()) {
+		c.miss("an atomic group")
+	}
+}
+
+func (c *compiler) loop(n *syntax.RegexNode, next int32, body func(int32) int32) int32 {
+	least, most := n.M, n.N
+	if most < unbounded && most > c.most {
+		c.miss("a large count")
+		least, most = min(least, c.most), unbounded
+	} else if least > c.most {
+		c.miss("a large count")
+		least = c.most
+	}
+	start := next
+	if most == unbounded {
+		start = c.emit(op{code: opSplit, y: next})
+		again := body(start)
+		c.ops[start].x = again
+	} else {
+		for i := least; i < most && !c.overflow; i++ {
+			start = c.emit(op{code: opSplit, x: body(start), y: next})
+		}
+	}
+	for i := 0; i < least && !c.overflow; i++ {
+		start = body(start)
+	}
+	return start
+}
+
+func (c *compiler) alternate(branches []*syntax.RegexNode, next int32) int32 {
+	start := c.compile(branches[len(branches)-1], next)
+	for i := len(branches) - 2; i >= 0; i-- {
+		start = c.emit(op{code: opSplit, x: c.compile(branches[i], next), y: start})
+	}
+	return start
+}
+
+// irregular appends something that accepts at least what the node matches.
+func (c *compiler) irregular(n *syntax.RegexNode, next int32) int32 {
+	switch n.T {
+	case syntax.NtPosLook, syntax.NtNegLook:
+		return c.look(n, next)
+	case syntax.NtRef:
+		c.miss("a backreference")
+		return c.reference(n, next)
+	case syntax.NtBackRefCond:
+		c.miss("a conditional")
+		if len(n.Children) == 1 {
+			return c.emit(op{code: opSplit, x: c.compile(n.Children[0], next), y: next})
+		}
+		return c.alternate(n.Children, next)
+	case syntax.NtExprCond:
+		c.miss("a conditional")
+		if len(n.Children) == 2 {
+			return c.emit(op{code: opSplit, x: c.compile(n.Children[1], next), y: next})
+		}
+		return c.alternate(n.Children[1:], next)
+	case syntax.NtGrapheme:
+		c.miss(`\X`)
+		return c.something(next)
+	case syntax.NtECMABoundary, syntax.NtNonECMABoundary:
+		c.miss("an unknown boundary")
+		return next
+	}
+	c.miss("an unknown construct")
+	return c.anything(next)
+}
+
+// something accepts one character or more.
+func (c *compiler) something(next int32) int32 {
+	set := c.alphabet.add(runeSet{set: syntax.AnyClass()})
+	again := c.emit(op{code: opSplit, y: next})
+	start := c.emit(op{code: opChar, set: set, x: again})
+	c.ops[again].x = start
+	return start
+}
+
+// anything accepts every text.
+func (c *compiler) anything(next int32) int32 {
+	return c.emit(op{code: opSplit, x: c.something(next), y: next})
+}
+
+// reference accepts what the group can have taken, wherever it stood.
+func (c *compiler) reference(n *syntax.RegexNode, next int32) int32 {
+	bodies := c.groups[n.M]
+	if len(bodies) == 0 || n.Options&syntax.IgnoreCase != 0 || c.depth == maxDepth {
+		return c.anything(next)
+	}
+	bare := c.bare
+	c.bare = true
+	c.depth++
+	start := c.alternate(bodies, next)
+	c.depth--
+	c.bare = bare
+	return start
+}
+
+// look makes a lookbehind part of the automaton if it is regular itself. All
+// other assertions about the text around are taken to hold.
+func (c *compiler) look(n *syntax.RegexNode, next int32) int32 {
+	if c.bare {
+		return next
+	}
+	if n.Options&syntax.RightToLeft == 0 {
+		c.miss("a lookahead")
+		return next
+	}
+	sub := *c
+	sub.missing = nil
+	ops, looks := len(c.ops), len(c.looks)
+	start := sub.compile(n.Children[0], c.emit(op{code: opAccept}))
+	c.overflow = sub.overflow
+	if len(sub.missing) > 0 || endsText(n.Children[0]) {
+		c.ops, c.looks = c.ops[:ops], c.looks[:looks]
+		c.miss("a lookbehind that is not regular")
+		return next
+	}
+	c.looks = append(c.looks, entry{start: start, scope: -1})
+	return c.emit(op{code: opLook, set: int32(len(c.looks) - 1), negate: n.T == syntax.NtNegLook, x: next})
+}
+
+// endsText reports whether a part of n asks for the end of the text: then a
+// lookbehind depends on what comes after it.
+func endsText(n *syntax.RegexNode) bool {
+	return n.T == syntax.NtEnd || n.T == syntax.NtEndZ || slices.ContainsFunc(n.Children, endsText)
+}
+
+// groupsOf collects what stands in the groups by number. A balancing group can
+// bring back a text that stood elsewhere: then nothing is known.
+func groupsOf(root *syntax.RegexNode) map[int][]*syntax.RegexNode {
+	groups := map[int][]*syntax.RegexNode{}
+	var visit func(n *syntax.RegexNode) bool
+	visit = func(n *syntax.RegexNode) bool {
+		if n.T == syntax.NtCapture {
+			if n.N != -1 {
+				return false
+			}
+			groups[n.M] = append(groups[n.M], n.Children[0])
+		}
+		for _, child := range n.Children {
+			if !visit(child) {
+				return false
+			}
+		}
 		return true
 	}
-	if n.Options&syntax.IgnoreCase == 0 {
-		return false
+	if !visit(root) {
+		return nil
 	}
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if f == n.Ch {
-			return true
-		}
-	}
-	return false
+	return groups
 }
 
-// literalSets are the characters of a fixed string.
-func literalSets(s string) []runeSet {
-	var sets []runeSet
-	for _, r := range s {
-		sets = append(sets, runeSet{{T: syntax.NtOne, Ch: r}})
-	}
-	return sets
+func hasAtomic(n *syntax.RegexNode) bool {
+	return n.T == syntax.NtAtomic || n.IsAtomicloopFamily() || slices.ContainsFunc(n.Children, hasAtomic)
 }
 
 // children are the children of a node in the order of the text.
@@ -75,19 +313,13 @@ func children(n *syntax.RegexNode) []*syntax.RegexNode {
 	if n.T != syntax.NtConcatenate || n.Options&syntax.RightToLeft == 0 {
 		return n.Children
 	}
-	out := make([]*syntax.RegexNode, len(n.Children))
-	for i, c := range n.Children {
-		out[len(out)-1-i] = c
-	}
+	out := slices.Clone(n.Children)
+	slices.Reverse(out)
 	return out
 }
 
 func isCharLoop(n *syntax.RegexNode) bool {
 	return n.IsSetloopFamily() || n.IsOneloopFamily() || n.IsNotoneloopFamily()
-}
-
-func isChar(n *syntax.RegexNode) bool {
-	return n.T == syntax.NtOne || n.T == syntax.NtNotone || n.T == syntax.NtSet
 }
 
 // isWrapper reports whether a node matches exactly what its child matches.
@@ -96,10 +328,11 @@ func isWrapper(n *syntax.RegexNode) bool {
 }
 
 func isZeroWidth(n *syntax.RegexNode) bool {
+	if _, ok := assertionOf(n.T); ok {
+		return true
+	}
 	switch n.T {
-	case syntax.NtEmpty, syntax.NtBeginning, syntax.NtBol, syntax.NtEol, syntax.NtEndZ, syntax.NtEnd,
-		syntax.NtBoundary, syntax.NtNonboundary, syntax.NtPosLook, syntax.NtNegLook,
-		syntax.NtUpdateBumpalong, syntax.NtResetCapture, syntax.NtStart:
+	case syntax.NtEmpty, syntax.NtPosLook, syntax.NtNegLook, syntax.NtUpdateBumpalong, syntax.NtResetCapture, syntax.NtStart:
 		return true
 	}
 	return false
@@ -110,7 +343,7 @@ func longest(n *syntax.RegexNode) int {
 	switch {
 	case isZeroWidth(n), n.T == syntax.NtNothing:
 		return 0
-	case isChar(n):
+	case n.T == syntax.NtOne, n.T == syntax.NtNotone, n.T == syntax.NtSet:
 		return 1
 	case n.T == syntax.NtMulti:
 		return len(n.Str)
@@ -118,10 +351,7 @@ func longest(n *syntax.RegexNode) int {
 		return n.N
 	case n.T == syntax.NtLoop, n.T == syntax.NtLazyloop:
 		inner := longest(n.Children[0])
-		if inner == 0 {
-			return 0
-		}
-		if n.N > unbounded/inner {
+		if inner > 0 && n.N > unbounded/inner {
 			return unbounded
 		}
 		return n.N * inner
@@ -130,13 +360,10 @@ func longest(n *syntax.RegexNode) int {
 	case n.T == syntax.NtConcatenate:
 		sum := 0
 		for _, c := range n.Children {
-			sum += longest(c)
-			if sum >= unbounded {
-				return unbounded
-			}
+			sum = min(unbounded, sum+longest(c))
 		}
 		return sum
-	case n.T == syntax.NtAlternate:
+	case n.T == syntax.NtAlternate, n.T == syntax.NtBackRefCond, n.T == syntax.NtExprCond:
 		most := 0
 		for _, c := range n.Children {
 			most = max(most, longest(c))
@@ -146,189 +373,13 @@ func longest(n *syntax.RegexNode) int {
 	return unbounded
 }
 
-// edge is what the outermost characters of every match are, counted from the
-// left or from the right edge. whole says that a match has exactly as many.
-func edge(n *syntax.RegexNode, right bool) (sets []runeSet, whole bool) {
-	switch {
-	case isZeroWidth(n):
-		return nil, true
-	case isChar(n):
-		return []runeSet{{n}}, true
-	case n.T == syntax.NtMulti:
-		return multiEdge(n, right)
-	case isCharLoop(n):
-		return repeatEdge([]runeSet{{n}}, true, n)
-	case n.T == syntax.NtLoop, n.T == syntax.NtLazyloop:
-		sets, whole = edge(n.Children[0], right)
-		return repeatEdge(sets, whole, n)
-	case isWrapper(n):
-		return edge(n.Children[0], right)
-	case n.T == syntax.NtConcatenate:
-		return concatEdge(children(n), right)
-	case n.T == syntax.NtAlternate:
-		return alternateEdge(n.Children, right)
-	}
-	return nil, false
-}
-
-func multiEdge(n *syntax.RegexNode, right bool) (sets []runeSet, whole bool) {
-	for i := range n.Str {
-		if i == edgeLimit {
-			return sets, false
-		}
-		r := n.Str[i]
-		if right {
-			r = n.Str[len(n.Str)-1-i]
-		}
-		sets = append(sets, runeSet{{T: syntax.NtOne, Ch: r, Options: n.Options}})
-	}
-	return sets, true
-}
-
-func repeatEdge(once []runeSet, whole bool, n *syntax.RegexNode) ([]runeSet, bool) {
-	var sets []runeSet
-	for i := 0; i < n.M; i++ {
-		sets = append(sets, once...)
-		if !whole || len(sets) > edgeLimit {
-			return sets, false
-		}
-		if len(once) == 0 {
-			break
-		}
-	}
-	return sets, whole && (n.M == n.N || len(once) == 0)
-}
-
-func concatEdge(parts []*syntax.RegexNode, right bool) (sets []runeSet, whole bool) {
-	for i := range parts {
-		c := parts[i]
-		if right {
-			c = parts[len(parts)-1-i]
-		}
-		more, all := edge(c, right)
-		sets = append(sets, more...)
-		if !all || len(sets) > edgeLimit {
-			return sets, false
-		}
-	}
-	return sets, true
-}
-
-func alternateEdge(branches []*syntax.RegexNode, right bool) ([]runeSet, bool) {
-	var union []runeSet
-	whole := true
-	for i, c := range branches {
-		sets, all := edge(c, right)
-		whole = whole && all
-		if i == 0 {
-			union = append(union, sets...)
-			continue
-		}
-		whole = whole && len(sets) == len(union)
-		union = union[:min(len(union), len(sets))]
-		for j := range union {
-			union[j] = append(append(runeSet{}, union[j]...), sets[j]...)
-		}
-	}
-	return union, whole
-}
-
-// outermost is what the first or last character of a match can be; empty says
-// that a match may have none.
-func outermost(n *syntax.RegexNode, right bool) (set runeSet, empty bool) {
-	switch {
-	case isZeroWidth(n):
-		return nil, true
-	case n.T == syntax.NtNothing:
-		return nil, false
-	case isChar(n), n.T == syntax.NtMulti:
-		sets, _ := edge(n, right)
-		return sets[0], false
-	case isCharLoop(n):
-		return runeSet{n}, n.M == 0
-	case n.T == syntax.NtLoop, n.T == syntax.NtLazyloop:
-		set, empty = outermost(n.Children[0], right)
-		return set, empty || n.M == 0
-	case isWrapper(n):
-		return outermost(n.Children[0], right)
-	case n.T == syntax.NtConcatenate:
-		parts := children(n)
-		for i := range parts {
-			c := parts[i]
-			if right {
-				c = parts[len(parts)-1-i]
-			}
-			more, skip := outermost(c, right)
-			set = append(append(runeSet{}, set...), more...)
-			if !skip {
-				return set, false
-			}
-		}
-		return set, true
-	case n.T == syntax.NtAlternate:
-		for _, c := range n.Children {
-			more, skip := outermost(c, right)
-			set = append(append(runeSet{}, set...), more...)
-			empty = empty || skip
-		}
-		return set, empty
-	}
-	return runeSet{nil}, true
-}
-
-// gate is what the characters at an edge of every match are; it may be empty.
-func gate(n *syntax.RegexNode, right bool) []runeSet {
-	if sets, _ := edge(n, right); len(sets) > 0 {
-		return sets
-	}
-	if set, empty := outermost(n, right); !empty {
-		return []runeSet{set}
-	}
-	return nil
-}
-
-// withoutTail is the pattern without the loops at its end that may be empty,
-// such as "\s*$". Where a match ends with characters of such a loop, a shorter
-// match with the same start ended before them and has fired already. That holds
-// unless a part of the pattern looks at the text behind it.
-func withoutTail(n *syntax.RegexNode) *syntax.RegexNode {
-	body := n
-	for isWrapper(body) {
-		body = body.Children[0]
-	}
-	if body.T != syntax.NtConcatenate {
-		return n
-	}
-	parts := children(body)
-	end := len(parts)
-	for end > 0 && (isEnd(parts[end-1]) || isCharLoop(parts[end-1]) && parts[end-1].M == 0) {
-		end--
-	}
-	if slices.ContainsFunc(parts[:end], looksAhead) {
-		return n
-	}
-	core := *body
-	core.Children, core.Options = parts[:end], body.Options&^syntax.RightToLeft
-	return &core
-}
-
-func isEnd(n *syntax.RegexNode) bool {
-	return n.T == syntax.NtEnd || n.T == syntax.NtEndZ || n.T == syntax.NtEol
-}
-
-// looksAhead reports whether an assertion in n can depend on the text behind it.
-func looksAhead(n *syntax.RegexNode) bool {
-	switch n.T {
-	case syntax.NtBeginning, syntax.NtBol, syntax.NtEmpty, syntax.NtUpdateBumpalong, syntax.NtResetCapture:
-		return false
-	}
-	return isZeroWidth(n) || slices.ContainsFunc(n.Children, looksAhead)
-}
-
 // reversible reports whether a match ending at a place exists exactly when one
 // is found by matching backwards from there. Nodes whose outcome depends on
 // what was matched before them are not.
 func reversible(n *syntax.RegexNode) bool {
+	if _, ok := assertionOf(n.T); ok {
+		return true
+	}
 	switch n.T {
 	case syntax.NtCapture:
 		if n.N != -1 { // a balancing group
@@ -338,29 +389,14 @@ func reversible(n *syntax.RegexNode) bool {
 		syntax.NtPosLook, syntax.NtNegLook, syntax.NtMulti, syntax.NtNothing, syntax.NtEmpty,
 		syntax.NtOneloop, syntax.NtNotoneloop, syntax.NtSetloop,
 		syntax.NtOnelazy, syntax.NtNotonelazy, syntax.NtSetlazy,
-		syntax.NtOne, syntax.NtNotone, syntax.NtSet,
-		syntax.NtBol, syntax.NtEol, syntax.NtBoundary, syntax.NtNonboundary,
-		syntax.NtBeginning, syntax.NtEndZ, syntax.NtEnd:
+		syntax.NtOne, syntax.NtNotone, syntax.NtSet:
 	default:
 		return false
 	}
-	for _, c := range n.Children {
-		if !reversible(c) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Children, func(c *syntax.RegexNode) bool { return !reversible(c) })
 }
 
 // contains reports whether a node of this type is in the tree.
 func contains(n *syntax.RegexNode, t syntax.NodeType) bool {
-	if n.T == t {
-		return true
-	}
-	for _, c := range n.Children {
-		if contains(c, t) {
-			return true
-		}
-	}
-	return false
+	return n.T == t || slices.ContainsFunc(n.Children, func(c *syntax.RegexNode) bool { return contains(c, t) })
 }

@@ -87,7 +87,7 @@ func checkStrip(c *Criterion) (field, problem, hint string) {
 		return "StripGroup", "only a regex has groups", "use Strip to remove the whole match"
 	case c.StripGroup != "" && c.Strip:
 		return "StripGroup", "Strip already removes the whole match", "set only one of them"
-	case !c.Strip && c.StripGroup == "":
+	case !c.strips():
 		return "", "", ""
 	case c.Action == Notify:
 		return "Strip", "a match that is only reported stays in the text", "set Action to halt, or do not strip"

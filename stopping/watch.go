@@ -1,89 +1,136 @@
 package stopping
 
-// A match is where a criterion fired: the match starts at byte start, the
-// output ends at byte keep when the criterion strips, and the match ends with
-// the text.
+// A match is where a criterion fired: from byte start to byte end, and the
+// output ends at byte keep when the criterion strips.
 type match struct {
-	start  int
-	keep   int
-	groups map[string]string
+	start, end, keep int
+	groups           map[string]string
 }
 
-// A detector finds the matches of one criterion in one text.
+// A detector finds the matches of a criterion that is no pattern.
 type detector interface {
-	// advance looks at the text after one more character and reports a match
-	// that starts in the window and ends with the text.
-	advance(t *text, w *window) (match, bool, error)
+	// next gives the next match that starts in the window and ends at a
+	// character's end up to byte to. It goes on where it was.
+	next(text string, to int, w *window) (match, bool)
 }
 
 // A holder is a detector that knows how much of the text a later match can
 // still reach back to.
 type holder interface {
-	// held is the byte from which on the text may belong to a later match.
-	held(t *text) int
+	// held is the byte from which on the text up to byte to may belong to a later match.
+	held(to int) int
 }
 
-// A tokenCounter is a detector that counts tokens.
-type tokenCounter interface {
-	receive(tokens int)
-	settle(earlier, all bool)
-}
-
-// A watch is one criterion at work on one text.
+// A watch is a detector at work on one text.
 type watch struct {
+	place     int // in the set
 	criterion *Criterion
 	window    *window
 	detector  detector
 	done      bool // a count that was reported
 }
 
-func (w *watch) advance(t *text) (match, bool, error) {
-	if len(t.runes) > 0 {
-		w.window.advance(t)
+// newWatch returns nil for a criterion that an automaton takes care of.
+func newWatch(place int, c *Criterion) *watch {
+	w := &watch{place: place, criterion: c, window: newWindow(c.Scope)}
+	switch {
+	case c.Repetition != nil:
+		w.detector = newRepetition(*c.Repetition)
+	case c.JSON:
+		w.detector = &jsonValue{}
+	case c.Sentences > 0:
+		w.detector = &sentenceCount{want: c.Sentences}
+	case c.Tokens > 0:
+		w.detector = &tokenCount{want: c.Tokens}
+	case c.Bytes > 0:
+		w.detector = &byteCount{want: c.Bytes}
+	default:
+		return nil
 	}
-	return w.detector.advance(t, w.window)
+	return w
 }
 
-// reported keeps a later match from overlapping one that was reported.
-func (w *watch) reported(t *text) {
-	w.window.from = len(t.runes)
+// receive counts the tokens of the chunk that begins at byte before.
+func (w *watch) receive(tokens, before int) {
+	if c, ok := w.detector.(*tokenCount); ok {
+		if !w.window.open {
+			tokens = 0
+		}
+		c.receive(tokens, before)
+	}
+}
+
+// look adds the matches up to byte to. tokens is how many have been received.
+func (w *watch) look(f *findings, text string, to, tokens int) {
+	w.window.advance(text, to)
 	c := w.criterion
-	w.done = c.Sentences+c.Tokens+c.Bytes > 0
-}
-
-func (w *watch) strips() bool { return w.criterion.Strip || w.criterion.StripGroup != "" }
-
-func (w *watch) decide(t *text, found match) Decision {
-	d := Decision{
-		Reason:     Matched,
-		Criterion:  w.criterion,
-		MatchStart: found.start,
-		MatchEnd:   t.end,
-		KeepEnd:    t.end,
-		Groups:     found.groups,
+	for !w.done {
+		m, ok := w.detector.next(text, to, w.window)
+		if !ok {
+			return
+		}
+		if m.end < c.MinBytes || tokens < c.MinTokens {
+			continue
+		}
+		m.keep = m.start
+		if f.add(w.place, c, m) {
+			return
+		}
+		w.window.from = m.end
+		w.done = c.Sentences+c.Tokens+c.Bytes > 0
 	}
-	if w.strips() {
-		d.KeepEnd = found.keep
-	}
-	return d
 }
 
 // held is the byte up to which this criterion lets the text go out.
-func (w *watch) held(t *text) int {
-	if h, ok := w.detector.(holder); ok && w.strips() {
-		return h.held(t)
+func (w *watch) held(to int) int {
+	if h, ok := w.detector.(holder); ok && w.criterion.strips() {
+		return h.held(to)
 	}
-	return t.end
+	return to
 }
 
-func (w *watch) receive(tokens int) {
-	if c, ok := w.detector.(tokenCounter); ok && w.window.open {
-		c.receive(max(tokens, 0))
-	}
+func (c *Criterion) strips() bool { return c.Strip || c.StripGroup != "" }
+
+// A finding is a match, or a pattern that gave up.
+type finding struct {
+	place    int // of the criterion in the set
+	decision Decision
+	err      error
 }
 
-func (w *watch) settle(earlier, all bool) {
-	if c, ok := w.detector.(tokenCounter); ok {
-		c.settle(earlier, all)
+// before reports whether a finding comes first: the earlier end wins, ties go
+// to the order of declaration.
+func (f *finding) before(other *finding) bool {
+	if f.decision.MatchEnd != other.decision.MatchEnd {
+		return f.decision.MatchEnd < other.decision.MatchEnd
+	}
+	return f.place < other.place
+}
+
+// findings are what one write leads to.
+type findings struct {
+	notified []finding
+	last     *finding // the one that ends the text
+}
+
+// add takes a match and reports whether it ends the text.
+func (f *findings) add(place int, c *Criterion, m match) bool {
+	d := Decision{Reason: Matched, Criterion: c, MatchStart: m.start, MatchEnd: m.end, KeepEnd: m.end, Groups: m.groups}
+	if c.strips() {
+		d.KeepEnd = m.keep
+	}
+	found := finding{place: place, decision: d}
+	if c.Action == Notify {
+		f.notified = append(f.notified, found)
+		return false
+	}
+	f.end(found)
+	return true
+}
+
+// end takes a finding that ends the text, unless an earlier one does.
+func (f *findings) end(found finding) {
+	if f.last == nil || found.before(f.last) {
+		f.last = &found
 	}
 }

@@ -1,0 +1,177 @@
+package stopping
+
+import "sync/atomic"
+
+// A walk is one text on its way through an automaton.
+type walk struct {
+	dfa     *dfa
+	place   int32  // of the row of the state; meaningless while state is set
+	off     *state // a state that has no row, else nil
+	pos     int    // bytes taken
+	starts  []int  // registers: the bytes where the matches started that are possible
+	spare   []int
+	builder *builder // computes states that have no row
+}
+
+func newWalk(d *dfa) *walk {
+	w := &walk{dfa: d}
+	w.enter(d.table.Load().state(0))
+	return w
+}
+
+// run takes the characters up to byte to, where a character ends. It returns
+// true behind a character where a match ends.
+func (w *walk) run(text string, to int) bool {
+	for w.off != nil && w.pos < to {
+		if w.step(text) {
+			return true
+		}
+	}
+	for w.pos < to {
+		t := w.dfa.table.Load()
+		next, ascii, place, i := t.next, t.ascii, w.place, w.pos
+		for i < to {
+			v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[text[i]])])
+			if v < 0 {
+				break
+			}
+			place = v
+			i++
+		}
+		w.pos, w.place = i, place
+		if i == to {
+			return false
+		}
+		if w.step(text) {
+			return true
+		}
+		if w.off != nil {
+			return w.run(text, to)
+		}
+	}
+	return false
+}
+
+// step takes the next character in whatever way is needed.
+func (w *walk) step(text string) bool {
+	c, size := w.dfa.program.alphabet.next(text[w.pos:])
+	t := w.dfa.table.Load()
+	var s *state
+	switch {
+	case w.off != nil:
+		s = w.stepOff(c)
+	default:
+		v := unknown
+		if c.column < 1<<t.shift {
+			v = atomic.LoadInt32(&t.next[int(w.place)+c.column])
+		}
+		switch {
+		case v >= 0:
+			w.place = v
+			w.pos += size
+			return false
+		case v != unknown:
+			s = t.state(-2 - v)
+		default:
+			s = w.dfa.next(t.state(w.place), c)
+		}
+	}
+	if s.moves != nil {
+		w.move(s.moves)
+	}
+	w.pos += size
+	w.enter(s)
+	return len(s.accepts) > 0
+}
+
+// stepOff computes the next state without the table, and comes back to it when
+// the state is known.
+func (w *walk) stepOff(c *class) *state {
+	if w.builder == nil {
+		w.builder = newBuilder(w.dfa.program)
+	}
+	w.builder.step(w.off, c)
+	if s := w.dfa.find(w.builder.key); s != nil {
+		return s
+	}
+	return w.builder.state(w.off, c)
+}
+
+// enter makes a state the present one.
+func (w *walk) enter(s *state) {
+	w.off = nil
+	if s.row < 0 {
+		w.off = s
+		return
+	}
+	w.place = s.row << w.dfa.program.alphabet.shift
+}
+
+// move fills the registers from those of the state before.
+func (w *walk) move(moves []int16) {
+	w.spare = w.spare[:0]
+	for _, m := range moves {
+		start := w.pos
+		if m != fresh {
+			start = w.starts[m]
+		}
+		w.spare = append(w.spare, start)
+	}
+	w.starts, w.spare = w.spare, w.starts
+}
+
+// state is the present state.
+func (w *walk) state() *state {
+	if w.off != nil {
+		return w.off
+	}
+	return w.dfa.table.Load().state(w.place)
+}
+
+// start is where a match that ends here began.
+func (w *walk) start(a accept) int {
+	if a.register == fresh {
+		return w.pos
+	}
+	return w.starts[a.register]
+}
+
+// held is the first byte that a later match may still remove.
+func (w *walk) held() int {
+	held := w.pos
+	for _, r := range w.state().holds {
+		held = min(held, w.starts[r])
+	}
+	return held
+}
+
+// forget drops what has begun of an entry, so that its next match does not
+// overlap the one before.
+func (w *walk) forget(entry int) {
+	s := w.state()
+	if first, n := s.registersOf(w.dfa.program, entry); n > 0 {
+		w.starts = append(w.starts[:first], w.starts[first+n:]...)
+	}
+	w.enter(w.dfa.without(s, entry))
+}
+
+// registersOf gives the first register of an entry and how many it has.
+func (s *state) registersOf(p *program, entry int) (first, n int) {
+	items := s.items
+	for range p.looks {
+		for items[0] != endEntry {
+			items = items[1:]
+		}
+		items = items[1:]
+	}
+	for i := range entry + 1 {
+		first, n = first+n, 0
+		for ; items[0] != endEntry; items = items[1:] {
+			if items[0] == endGroup && p.entries[i].tracked {
+				n++
+			}
+		}
+		items = items[1:]
+	}
+	return first, n
+}
