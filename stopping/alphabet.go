@@ -144,7 +144,7 @@ func (a *alphabet) find(r rune) *class {
 	c.word = a.words && syntax.IsWordChar(seen)
 	c.newline = a.lines && r == '\n'
 	key := c.members.appendTo(nil)
-	key = append(key, flag(c.word)|flag(c.newline)<<1)
+	key = append(key, bit(c.word)|bit(c.newline)<<1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k, ok := a.known[string(key)]; ok {
@@ -158,7 +158,7 @@ func (a *alphabet) find(r rune) *class {
 	return &c
 }
 
-func flag(b bool) byte {
+func bit(b bool) byte {
 	if b {
 		return 1
 	}

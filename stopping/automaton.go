@@ -219,7 +219,7 @@ func (b *builder) follow(item int32, before context, next symbol) {
 			b.stack = append(b.stack, o.x<<1|final)
 		case opAssert:
 			if ok, last := o.assert.holds(before, next); ok {
-				b.stack = append(b.stack, o.x<<1|final|int32(flag(last)))
+				b.stack = append(b.stack, o.x<<1|final|int32(bit(last)))
 			}
 		case opLook:
 			if b.looks[o.set] != o.negate {
@@ -273,9 +273,9 @@ func identity(moves []int16, registers int) []int16 {
 
 // makeKey writes down what tells the state apart from others.
 func (b *builder) makeKey(ctx context, moves []int16) {
-	k := append(b.key[:0], byte(ctx), flag(moves != nil))
+	k := append(b.key[:0], byte(ctx), bit(moves != nil))
 	for _, s := range b.scopes {
-		k = append(k, flag(s.begun), flag(s.inside))
+		k = append(k, bit(s.begun), bit(s.inside))
 		k = binary.LittleEndian.AppendUint32(k, uint32(s.after))
 		k = binary.LittleEndian.AppendUint32(k, uint32(s.tag))
 	}

@@ -110,7 +110,7 @@ func (a assertion) holds(before context, next symbol) (ok, final bool) {
 
 // An item is an instruction that is reached before the next character. Its last
 // bit says that the text has to end here.
-func itemOf(pc int32, final bool) int32 { return pc<<1 | int32(flag(final)) }
+func itemOf(pc int32, final bool) int32 { return pc<<1 | int32(bit(final)) }
 
 // emit appends an instruction and gives its place.
 func (p *program) emit(o op) int32 {

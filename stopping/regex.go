@@ -13,7 +13,7 @@ type follower struct {
 	*compiled
 	tracker *walk   // finds the start; nil until needed
 	window  *window // nil when the automaton is exact
-	text    decoded // nothing when the automaton is exact
+	text    runeText // nothing when the automaton is exact
 }
 
 func newFollower(c *compiled) *follower {
@@ -70,7 +70,7 @@ func (x *follower) capture(text string, m match) (match, bool, error) {
 	if !x.pattern.looksBack {
 		from = before(text, m.start)
 	}
-	part := decoded{end: from}
+	part := runeText{end: from}
 	part.extend(text, m.end)
 	found, err := x.pattern.here.FindRunesMatchStartingAt(part.runes, part.index(m.start))
 	if err != nil {
@@ -164,7 +164,7 @@ func (x *follower) nearest(from int) (*regexp2.Match, error) {
 }
 
 // result reads the groups of what regexp2 has found.
-func (x *follower) result(found *regexp2.Match, d *decoded, text string, m *match) {
+func (x *follower) result(found *regexp2.Match, d *runeText, text string, m *match) {
 	for _, name := range x.pattern.groups {
 		g := found.GroupByName(name)
 		if g == nil || len(g.Captures) == 0 {

@@ -45,15 +45,15 @@ func before(text string, at int) int {
 	return 0
 }
 
-// A decoded text is what regexp2 reads: characters, and the bytes where they start.
-type decoded struct {
+// A runeText is what regexp2 reads: characters, and the bytes where they start.
+type runeText struct {
 	runes  []rune
 	starts []int
 	end    int // byte after the last character
 }
 
 // extend decodes the text up to byte to.
-func (d *decoded) extend(text string, to int) {
+func (d *runeText) extend(text string, to int) {
 	for d.end < to {
 		r, size := utf8.DecodeRuneInString(text[d.end:])
 		d.runes = append(d.runes, r)
@@ -64,7 +64,7 @@ func (d *decoded) extend(text string, to int) {
 
 // offset is the byte where the character with this index starts; the index
 // after the last character gives the end.
-func (d *decoded) offset(index int) int {
+func (d *runeText) offset(index int) int {
 	if index == len(d.runes) {
 		return d.end
 	}
@@ -72,4 +72,4 @@ func (d *decoded) offset(index int) int {
 }
 
 // index is the character that starts at this byte.
-func (d *decoded) index(offset int) int { return sort.SearchInts(d.starts, offset) }
+func (d *runeText) index(offset int) int { return sort.SearchInts(d.starts, offset) }
