@@ -50,6 +50,14 @@ bench: build ollama ## figures on the real Ollama: tokens after a halt, time to 
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text
 	@$(GO) run ./internal/stopbench $(ARGS)
 
+PAIRS ?= 1000000
+SEED ?= 0
+FUZZTIME ?= 60s
+.PHONY: fuzz
+fuzz: ## a million random patterns and texts against the definition (PAIRS, SEED, FUZZTIME)
+	$(GO) test -run '^TestEquivalence$$' -timeout 0 -v ./stopping -pairs $(PAIRS) -seed $(SEED)
+	$(GO) test -run '^$$' -fuzz '^FuzzEquivalence$$' -fuzztime $(FUZZTIME) ./stopping
+
 .PHONY: cross
 cross: ## compile for Linux, macOS and Windows on amd64 and arm64, without cgo
 	@set -e; for t in $(TARGETS); do \

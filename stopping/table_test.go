@@ -38,29 +38,6 @@ var pieces = []string{
 	"𠀀", "\xff", "\xe4\xbd", "\xe4", "\xa0", "\xf0\x9f", "\xc3", "{", "}", "[", "]", "\\", "!", "？",
 }
 
-// randomPattern builds a pattern from everything the syntax has. Not each one
-// is valid.
-func randomPattern(r *rand.Rand, depth int) string {
-	atoms := []string{"a", "b", "1", "ab", ".", `\w`, `\s`, `\d`, `\W`, "[ab]", "[^a]", "[a-c-[b]]", "你", `\p{Han}`, `\n`,
-		"^", "$", `\b`, `\B`, `\A`, `\Z`, `\z`, "(?i)A", "(?m)", "(?-s)", `\1`, `\k<n>`, `\X`, `\R`, ""}
-	if depth == 0 {
-		return atoms[r.IntN(len(atoms))]
-	}
-	one := func() string { return randomPattern(r, depth-1) }
-	quantifiers := []string{"*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}", "*?", "+?", "??", "{1,3}?", "*+", "++"}
-	groups := []string{"(?:", "(", "(?<n>", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?m:", "(?-s:", "(?x: ", "(?(1)", "(?(?=a)"}
-	switch r.IntN(6) {
-	case 0:
-		return one() + "|" + one()
-	case 1, 2:
-		return groups[r.IntN(len(groups))] + one() + ")"
-	case 3:
-		return "(?:" + one() + ")" + quantifiers[r.IntN(len(quantifiers))]
-	default:
-		return one() + one()
-	}
-}
-
 // randomText draws from all pieces or, for longer matches, from the first few.
 func randomText(r *rand.Rand, most int) string {
 	var b strings.Builder
@@ -85,7 +62,8 @@ func boundaries(s string) []int {
 	return out
 }
 
-// cuts are ways to cut a text: whole, by byte, by character, at random.
+// cuts are ways to cut a text: whole, by byte, by character, inside every
+// character of several bytes, at random.
 func cuts(r *rand.Rand, s string) map[string][]string {
 	out := map[string][]string{"whole": {s}}
 	for i := range len(s) {
@@ -97,6 +75,14 @@ func cuts(r *rand.Rand, s string) map[string][]string {
 		from = b
 	}
 	out["characters"] = append(out["characters"], s[from:])
+	from = 0
+	for i := 1; i < len(s); i++ {
+		if !utf8.RuneStart(s[i]) && utf8.RuneStart(s[i-1]) {
+			out["inside"] = append(out["inside"], s[from:i])
+			from = i
+		}
+	}
+	out["inside"] = append(out["inside"], s[from:])
 	for rest := s; rest != ""; {
 		n := r.IntN(min(7, len(rest))) + 1
 		out["random"] = append(out["random"], rest[:n])
