@@ -44,6 +44,9 @@ func stream(set *Set, strips bool, chunks []string) (outcome, error) {
 			return o, fmt.Errorf("%+v after %q with %q given out", o.tally, received, o.emitted)
 		}
 		if err != nil {
+			if rest := m.Close(); o.emitted+rest.Emit != received || rest.Stop.Reason != Closed {
+				return o, fmt.Errorf("%q and %q given out of %q after: %v", o.emitted, rest.Emit, received, err)
+			}
 			return o, err
 		}
 		if step.Stop != nil {

@@ -53,10 +53,10 @@ var (
 )
 
 // prepare compiles the criteria twice: for the matcher and for the oracle.
-func prepare(list []Criterion) (*Set, []*oracle, error) {
-	var oracles []*oracle
+func prepare(list []Criterion) (*Set, []definer, error) {
+	var oracles []definer
 	for _, c := range list {
-		o, err := newOracle(c)
+		o, err := newDefiner(c)
 		if err != nil {
 			return nil, nil, errUndecided
 		}
@@ -73,8 +73,12 @@ func prepare(list []Criterion) (*Set, []*oracle, error) {
 }
 
 // refusable reports whether Compile may refuse a criterion that regexp2 accepts.
-func refusable(oracles []*oracle) bool {
-	return slices.ContainsFunc(oracles, func(o *oracle) bool {
+func refusable(oracles []definer) bool {
+	return slices.ContainsFunc(oracles, func(d definer) bool {
+		o, ok := d.(*oracle)
+		if !ok {
+			return false
+		}
 		empty, err := o.search.MatchString("")
 		group := o.c.StripGroup != "" && !slices.Contains(o.names, o.c.StripGroup)
 		return empty || err != nil || group || strings.Contains(o.c.Regex, `\G`) || len(o.c.Regex) > maxPattern
@@ -93,9 +97,7 @@ func (x trial) verify() error {
 	if err != nil {
 		return err
 	}
-	for _, o := range oracles {
-		o.exact = true
-	}
+	exactly(oracles)
 	want := judge(oracles, x.text)
 	if want.undecided {
 		return errUndecided
@@ -105,13 +107,29 @@ func (x trial) verify() error {
 			if _, over := errors.AsType[*BudgetError](err); over && !automatic(set) {
 				return errUndecided
 			}
-			if slices.ContainsFunc(oracles, func(o *oracle) bool { return o.contradicts(x.text) }) {
+			if disputed(oracles, x.text) {
 				return errDisputed
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// exactly makes the oracles ask at every start.
+func exactly(oracles []definer) {
+	for _, d := range oracles {
+		if o, ok := d.(*oracle); ok {
+			o.exact = true
+		}
+	}
+}
+
+func disputed(oracles []definer, text string) bool {
+	return slices.ContainsFunc(oracles, func(d definer) bool {
+		o, ok := d.(*oracle)
+		return ok && o.contradicts(text)
+	})
 }
 
 func compare(set *Set, list []Criterion, chunks []string, want verdict) error {
@@ -195,7 +213,9 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 	real := r.IntN(3) == 0
 	for i := range r.IntN(7) + 2 {
 		var c Criterion
-		switch n := r.IntN(10); {
+		switch n := r.IntN(12); {
+		case n >= 10:
+			c = counting(r)
 		case n < 2:
 			c.Literal = pick(r, pieces[:30]) + pick(r, pieces[:30])
 			if real {
@@ -212,7 +232,7 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 			c = dress(r, p.source)
 		}
 		c.Name = fmt.Sprint(i)
-		if i > 0 && r.IntN(3) == 0 {
+		if i > 0 && r.IntN(3) == 0 || c.Sentences+c.Bytes > 0 && r.IntN(2) == 0 {
 			c.Action, c.Strip, c.StripGroup = Notify, false, ""
 		}
 		list = append(list, c)
@@ -226,6 +246,28 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 		}
 		return randomText(r, 16)
 	}
+}
+
+// counting makes a criterion that is no pattern.
+func counting(r *rand.Rand) Criterion {
+	var c Criterion
+	switch r.IntN(4) {
+	case 0:
+		c.Repetition, c.Strip = &Repetition{Min: r.IntN(3), Max: 3 + r.IntN(9), Count: 2 + r.IntN(3)}, r.IntN(2) == 0
+	case 1:
+		c.JSON, c.Strip = true, r.IntN(2) == 0
+	case 2:
+		c.Sentences = 1 + r.IntN(3)
+	default:
+		c.Bytes = 20 + r.IntN(60)
+	}
+	if r.IntN(4) == 0 {
+		c.Scope = pick(r, scopes)
+	}
+	if r.IntN(8) == 0 {
+		c.MinBytes = r.IntN(20)
+	}
+	return c
 }
 
 // dress makes a criterion of a pattern.
@@ -457,10 +499,8 @@ func TestOracleAgreesWithItself(t *testing.T) {
 		text := write()
 		var found [2]verdict
 		for i := range found {
-			for _, o := range oracles {
-				o.exact = i == 1
-			}
 			found[i] = judge(oracles, text)
+			exactly(oracles)
 		}
 		if found[0].undecided || found[1].undecided {
 			continue

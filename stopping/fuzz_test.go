@@ -21,8 +21,8 @@ func FuzzEquivalence(f *testing.F) {
 		f.Add(p.source, p.text(r, pieces, 40), byte(i))
 	}
 	f.Fuzz(func(t *testing.T, regex, text string, shape byte) {
-		if len(text) > 120 || len(regex) > 120 {
-			t.Skip("long inputs find nothing that short ones do not")
+		if len(text) > 120 || len(regex) > 120 || regex == "" {
+			t.Skip("long inputs find nothing that short ones do not, and an empty pattern is none")
 		}
 		c := Criterion{Name: "p", Regex: regex, Budget: oracleLimit, Strip: shape&1 != 0, Scope: scopes[int(shape>>3)%len(scopes)]}
 		if shape&2 != 0 {

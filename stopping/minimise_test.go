@@ -181,6 +181,15 @@ func spellCriteria(list []Criterion) string {
 		if c.Regex != "" {
 			s += fmt.Sprintf(", Regex: %s", quote(c.Regex))
 		}
+		if c.Repetition != nil {
+			s += fmt.Sprintf(", Repetition: &Repetition{Min: %d, Max: %d, Count: %d}", c.Repetition.Min, c.Repetition.Max, c.Repetition.Count)
+		}
+		if c.JSON {
+			s += ", JSON: true"
+		}
+		if c.Sentences+c.Bytes > 0 {
+			s += fmt.Sprintf(", Sentences: %d, Bytes: %d", c.Sentences, c.Bytes)
+		}
 		if c.Strip {
 			s += ", Strip: true"
 		}

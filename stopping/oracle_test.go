@@ -32,6 +32,28 @@ type oracle struct {
 	undecided bool // a match took too long
 }
 
+// A definer is the definition of one criterion.
+type definer interface {
+	criterion() *Criterion
+	// at is the decision when the criterion fires at the end of the first
+	// characters, nil otherwise. No match starts before the character from.
+	at(l *written, end, from int) *Decision
+	// gaveUp reports whether the last answer took too long to find.
+	gaveUp() bool
+}
+
+// newDefiner fails for what regexp2 does not accept.
+func newDefiner(c Criterion) (definer, error) {
+	if c.Literal == "" && c.Regex == "" {
+		return &countOracle{c}, nil
+	}
+	o, err := newOracle(c)
+	return o, err
+}
+
+func (o *oracle) criterion() *Criterion { return &o.c }
+func (o *oracle) gaveUp() bool          { return o.undecided }
+
 // newOracle fails for what regexp2 does not accept.
 func newOracle(c Criterion) (*oracle, error) {
 	regex := c.Regex
@@ -103,10 +125,8 @@ func inScope(s Scope, before string) bool {
 	}
 }
 
-// at is the decision when the criterion fires at the end of the first
-// characters, nil otherwise. No match starts before the character from.
 func (o *oracle) at(l *written, end, from int) *Decision {
-	if o.undecided || l.offsets[end] < o.c.MinBytes {
+	if o.undecided = false; l.offsets[end] < o.c.MinBytes {
 		return nil
 	}
 	runes := l.runes[:end]
@@ -198,7 +218,7 @@ type verdict struct {
 
 // judge follows a text through several criteria: at every boundary in the order
 // of declaration.
-func judge(oracles []*oracle, text string) verdict {
+func judge(oracles []definer, text string) verdict {
 	l := write(text)
 	deadline := time.Now().Add(judgeLimit)
 	from := make([]int, len(oracles))
@@ -206,15 +226,17 @@ func judge(oracles []*oracle, text string) verdict {
 	for end := 1; end <= len(l.runes); end++ {
 		for i, o := range oracles {
 			d := o.at(l, end, from[i])
-			if o.undecided || time.Now().After(deadline) {
-				o.undecided = false
+			if o.gaveUp() || time.Now().After(deadline) {
 				return verdict{undecided: true}
 			}
-			switch {
+			switch c := o.criterion(); {
 			case d == nil:
-			case o.c.Action == Notify:
+			case c.Action == Notify:
 				v.notified = append(v.notified, *d)
 				from[i] = end
+				if c.Sentences+c.Bytes > 0 {
+					from[i] = len(l.runes) + 1 // counts are reported once
+				}
 			default:
 				v.stop = d
 				return v
@@ -280,9 +302,9 @@ var scopes = []Scope{
 }
 
 // define is newOracle for criteria that are known to be valid, word by word.
-func define(t testing.TB, list ...Criterion) []*oracle {
+func define(t testing.TB, list ...Criterion) []definer {
 	t.Helper()
-	var out []*oracle
+	var out []definer
 	for _, c := range list {
 		o, err := newOracle(c)
 		if err != nil {
