@@ -19,9 +19,12 @@ import (
 // folder that has docs/demo.
 var pages = []string{"README.md", "docs/run.md", "docs/servers.md"}
 
-// A step is one command of a page and the output that the page shows. A "..."
-// at the end of a line or inside it stands for anything; alone on a line, for
-// any number of lines.
+// offline are the documents whose commands need no server.
+var offline = []string{"docs/stopping.md"}
+
+// A step is one command of a page and the output that the page shows. Lines
+// after "> " continue the command. A "..." at the end of a line or inside it
+// stands for anything; alone on a line, for any number of lines.
 type step struct {
 	line    int
 	command string
@@ -47,7 +50,12 @@ func steps(t *testing.T, page string) []step {
 		case inside && strings.HasPrefix(line, "$ "):
 			out = append(out, step{line: n, command: line[2:]})
 		case inside && len(out) > 0:
-			out[len(out)-1].want = append(out[len(out)-1].want, line)
+			last := &out[len(out)-1]
+			if strings.HasPrefix(line, "> ") && last.want == nil {
+				last.command += "\n" + line[2:]
+				continue
+			}
+			last.want = append(last.want, line)
 		}
 	}
 	return out
@@ -98,32 +106,66 @@ func TestDocumentation(t *testing.T) {
 	bin := filepath.Dir(command(t))
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
-			dir, home := t.TempDir(), t.TempDir()
-			if err := os.CopyFS(filepath.Join(dir, "docs/demo"), os.DirFS(filepath.Join(root, "docs/demo"))); err != nil {
-				t.Fatal(err)
-			}
-			all := steps(t, page)
-			if len(all) == 0 {
-				t.Fatal("no commands")
-			}
-			for _, st := range all {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-				cmd := exec.CommandContext(ctx, "bash", "-c", "{ "+st.command+"; } 2>&1")
-				cmd.Dir = dir
-				cmd.Env = []string{
-					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8",
-					"OLLAMA_HOST=" + s.URL, "STOPGAP_MODEL=ollama:qwen3", "STOPGAP_CONTEXT=8192",
-				}
-				out, err := cmd.Output()
-				cancel()
-				if err != nil {
-					t.Errorf("%s:%d: %s: %v\n%s", page, st.line, st.command, err, out)
-					continue
-				}
-				if !pattern(st.want).Match(out) {
-					t.Errorf("%s:%d: %s\nprints\n%s\nthe page shows\n%s", page, st.line, st.command, out, strings.Join(st.want, "\n"))
-				}
-			}
+			follow(t, page, bin, "OLLAMA_HOST="+s.URL, "STOPGAP_MODEL=ollama:qwen3", "STOPGAP_CONTEXT=8192")
 		})
+	}
+}
+
+// Every command of the pages that need no server.
+func TestOfflineDocumentation(t *testing.T) {
+	bin := filepath.Dir(command(t))
+	for _, page := range offline {
+		t.Run(page, func(t *testing.T) { follow(t, page, bin) })
+	}
+}
+
+// follow runs the commands of a page, with the stopgap in the folder bin, and
+// compares what they print with what the page shows.
+func follow(t *testing.T, page, bin string, env ...string) {
+	dir, home := t.TempDir(), t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "docs/demo"), os.DirFS(filepath.Join(root, "docs/demo"))); err != nil {
+		t.Fatal(err)
+	}
+	all := steps(t, page)
+	if len(all) == 0 {
+		t.Fatal("no commands")
+	}
+	for _, st := range all {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		cmd := exec.CommandContext(ctx, "bash", "-c", "{ "+st.command+"\n} 2>&1")
+		cmd.Dir = dir
+		cmd.Env = append([]string{
+			"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8",
+		}, env...)
+		out, err := cmd.Output()
+		cancel()
+		if err != nil {
+			t.Errorf("%s:%d: %s: %v\n%s", page, st.line, st.command, err, out)
+			continue
+		}
+		if !pattern(st.want).Match(out) {
+			t.Errorf("%s:%d: %s\nprints\n%s\nthe page shows\n%s", page, st.line, st.command, out, strings.Join(st.want, "\n"))
+		}
+	}
+}
+
+// The Go code of the page stands in an example, which is run.
+func TestGoOfDocumentation(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/stopping.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := os.ReadFile(filepath.Join(root, "stopping/example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n```go\n")
+	code, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("no Go code")
+	}
+	indented := regexp.MustCompile(`(?m)^.`).ReplaceAllString(code, "\t$0")
+	if !strings.Contains(string(examples), indented) {
+		t.Errorf("stopping/example_test.go does not have\n%s", indented)
 	}
 }
