@@ -19,7 +19,7 @@ const (
 )
 
 // weighed are the rows whose matchers' memory is measured.
-var weighed = []string{"one criterion", "eight criteria", "lookbehind, no hit", "stripped"}
+var weighed = []string{"one criterion", "eight criteria", "backreference, no hit", "stripped"}
 
 // facts measures what a set costs before it is warm, and what a matcher holds
 // in memory.

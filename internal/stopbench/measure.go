@@ -14,13 +14,14 @@ import (
 const (
 	width   = 4                      // bytes in a token
 	costly  = 500 * time.Millisecond // a search that takes longer is measured in one round only
-	patient = 20 * time.Second       // a search that must be expected to take longer is left out
+	patient = 10 * time.Second       // a search that must be expected to take longer is left out
 )
 
 // An effort is how much is measured.
 type effort struct {
 	sizes  []int         // characters of the text before the token; growth is the third over the first
-	rounds int           // samples of each figure, of which the median is taken
+	rounds int           // rounds over all texts and checkers; figures are medians
+	each   int           // samples of a matcher in a round; they are short
 	tokens int           // tokens of one sample of a matcher,
 	most   time.Duration // unless they take longer than this
 	least  time.Duration // one sample of a search takes this long
@@ -29,7 +30,7 @@ type effort struct {
 // full is what the table of the documentation is measured with.
 func full(rounds int) effort {
 	return effort{sizes: []int{1_000, 10_000, 100_000, 1_000_000}, rounds: rounds,
-		tokens: 1 << 16, most: 250 * time.Millisecond, least: 5 * time.Millisecond}
+		each: 5, tokens: 1 << 15, most: 250 * time.Millisecond, least: 5 * time.Millisecond}
 }
 
 // A job is a row and what it needs to be measured.
@@ -38,7 +39,7 @@ type job struct {
 	checker *checker
 	set     *stopping.Set // nil for a search of the whole text
 	text    string
-	samples [][]float64 // nanoseconds, for each size one a round
+	samples [][]float64 // nanoseconds, for each size
 	left    []bool      // sizes that are measured no more
 }
 
@@ -118,11 +119,13 @@ func (j *job) round(ctx context.Context, e effort) error {
 			continue
 		}
 		if j.set != nil {
-			t, err := j.follow(size, e)
-			if err != nil {
-				return err
+			for range e.each {
+				t, err := j.follow(size, e)
+				if err != nil {
+					return err
+				}
+				j.samples[i] = append(j.samples[i], t)
 			}
-			j.samples[i] = append(j.samples[i], t)
 			continue
 		}
 		if i > 0 && j.hopeless(i, e) {
