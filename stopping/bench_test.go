@@ -24,6 +24,7 @@ var benchmarkCriteria = []struct {
 		{Name: "code", Regex: "\n```\\w*\n(.*?)\n```\n"},
 	}},
 	{"lookbehind", []Criterion{{Name: "answer", Regex: "(?<!`)</answer>"}}},
+	{"backreference", []Criterion{{Name: "answer", Regex: `<(?<tag>answer|result)>.*?</\k<tag>>`}}},
 	{"strip", []Criterion{{Name: "call", Regex: `<tool_call>(.*?)</tool_call>\s*<\|im_end\|>`, Strip: true}}},
 	{"repetition", []Criterion{{Name: "loop", Repetition: &Repetition{Count: 6}}}},
 	{"json", []Criterion{{Name: "json", JSON: true}}},
@@ -63,7 +64,9 @@ func BenchmarkToken(b *testing.B) {
 						unstopped(b, m, text[:at])
 						b.StartTimer()
 					}
-					unstopped(b, m, text[at:at+4])
+					if step, err := m.Write(text[at:at+4], 1); err != nil || step.Stop != nil {
+						b.Fatal(step.Stop, err)
+					}
 					at += 4
 				}
 			})
