@@ -160,8 +160,8 @@ func TestLedgerContinuedTwice(t *testing.T) {
 // What the matcher held back for a strip is shown and kept when a pattern
 // gives up.
 func TestPatternOverItsBudget(t *testing.T) {
-	r := newRunner(t, "qwen", &fakeModel{texts: []string{"well, " + strings.Repeat("a", 60) + "c"}, cut: 100})
-	r.Criteria = []stopping.Criterion{{Name: "slow", Regex: `(a|aa)+b\1$`, Strip: true, Budget: time.Nanosecond}}
+	r := newRunner(t, "qwen", &fakeModel{texts: []string{"well, " + strings.Repeat("a", 60)}, cut: 100})
+	r.Criteria = []stopping.Criterion{{Name: "slow", Regex: `^well, (a|aa)+\1(?=b)`, Strip: true, Budget: time.Nanosecond}}
 	_, out, err := trial(t, r, runner.Task{})
 	var over *stopping.BudgetError
 	if !errors.As(err, &over) {

@@ -129,7 +129,7 @@ func (g *generation) write(chunk models.Chunk) error {
 	if shown := g.spans(g.lexer.Write(step.Emit)); err == nil {
 		err = shown
 	}
-	for _, d := range step.Notified {
+	for _, d := range step.Notified() {
 		if err == nil {
 			err = g.emit(Noticed{Turn: g.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
 		}

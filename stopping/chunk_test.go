@@ -39,7 +39,7 @@ func stream(set *Set, strips bool, chunks []string) (outcome, error) {
 		step, err := m.Write(chunk, 1)
 		received += chunk
 		o.emitted += step.Emit
-		o.notified = append(o.notified, step.Notified...)
+		o.notified = append(o.notified, step.Notified()...)
 		if o.tally = m.Tally(); misplaced(o.tally, received, o.emitted) {
 			return o, fmt.Errorf("%+v after %q with %q given out", o.tally, received, o.emitted)
 		}

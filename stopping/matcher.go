@@ -3,6 +3,7 @@ package stopping
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // A Matcher follows one stream of generated text. It is not safe for
@@ -15,21 +16,31 @@ type Matcher struct {
 	patterns []*follower // by entry of the automaton
 	watches  []*watch
 	strips   bool // something may have to be held back
+	quick    bool // glide may be tried
 	given    int  // bytes given out
 	tokens   int  // tokens received
 	ended    bool
 	stop     *Decision // set when a criterion fired or Close was called
 }
 
-// A Step is what one Write or Close leads to.
+// A Step is what one Write or Close leads to. It has four words, so that it is
+// returned in registers: with more, that would take longer than the check.
 type Step struct {
 	// Emit is the text that may go out now. Nothing in it is ever taken back.
 	Emit string
-	// Notified lists the matches of Notify criteria, by their end, then by
-	// the order of declaration.
-	Notified []Decision
 	// Stop is the decision that ended the text, nil while the text goes on.
 	Stop *Decision
+
+	notified *[]Decision
+}
+
+// Notified lists the matches of Notify criteria, by their end, then by the
+// order of declaration.
+func (s Step) Notified() []Decision {
+	if s.notified == nil {
+		return nil
+	}
+	return *s.notified
 }
 
 // A Tally says where the received bytes are:
@@ -50,32 +61,61 @@ type Tally struct {
 // An error is a [*BudgetError], or [ErrEnded] after the end. With a
 // BudgetError the step still holds what may go out, and Close returns the rest.
 func (m *Matcher) Write(chunk string, tokens int) (Step, error) {
+	if m.glide(chunk) {
+		m.tokens += max(tokens, 0)
+		return Step{Emit: chunk}, nil
+	}
+	return m.write(chunk, max(tokens, 0))
+}
+
+// glide takes a chunk if, as for nearly every token, no match begins or ends in
+// it and nothing is held back.
+func (m *Matcher) glide(chunk string) bool {
+	w := m.walk
+	if !m.quick || w.pos != m.given {
+		return false
+	}
+	next, ascii, place := w.next, w.ascii, w.place
+	for i := range len(chunk) {
+		v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[chunk[i]])])
+		if v != place {
+			if v < 0 {
+				return false
+			}
+			place = v
+		}
+	}
+	m.text.WriteString(chunk)
+	m.given += len(chunk)
+	w.pos, w.place = m.given, place
+	return true
+}
+
+// write takes a chunk with all that it may lead to.
+func (m *Matcher) write(chunk string, tokens int) (Step, error) {
 	if m.ended {
 		return Step{}, ErrEnded
 	}
 	before := m.text.Len()
 	m.text.WriteString(chunk)
-	m.tokens += max(tokens, 0)
+	m.tokens += tokens
 	text := m.text.String()
 	m.end = complete(text)
-	hit := m.walk != nil && m.walk.run(text, m.end)
-	if !hit && m.watches == nil {
-		return Step{Emit: m.give(text, m.safe())}, nil
-	}
 	var f findings
-	for hit && f.last == nil {
+	for m.walk != nil && f.last == nil && m.walk.run(text, m.end) {
 		m.confirm(&f, text)
-		hit = f.last == nil && m.walk.run(text, m.end)
 	}
 	for _, w := range m.watches {
-		w.receive(max(tokens, 0), before)
+		w.receive(tokens, before)
 		to := m.end
 		if f.last != nil {
 			to = f.last.decision.MatchEnd
 		}
 		w.look(&f, text, to, m.tokens)
 	}
-	return m.finish(&f, text)
+	step, err := m.finish(&f, text)
+	m.quick = m.watches == nil && !m.ended && m.given == len(text) && m.walk.quick()
+	return step, err
 }
 
 // confirm looks at the matches that the automaton has found where it stands.
@@ -109,16 +149,24 @@ func (m *Matcher) confirm(f *findings, text string) {
 // finish turns findings into a step.
 func (m *Matcher) finish(f *findings, text string) (Step, error) {
 	var step Step
+	if f.last == nil && len(f.notified) == 0 {
+		step.Emit = m.give(text, m.safe())
+		return step, nil
+	}
 	slices.SortFunc(f.notified, func(a, b finding) int {
 		if a.before(&b) {
 			return -1
 		}
 		return 1
 	})
+	var notified []Decision
 	for i := range f.notified {
 		if f.last == nil || f.notified[i].before(f.last) {
-			step.Notified = append(step.Notified, f.notified[i].decision)
+			notified = append(notified, f.notified[i].decision)
 		}
+	}
+	if notified != nil {
+		step.notified = &notified
 	}
 	switch {
 	case f.last == nil:

@@ -11,8 +11,8 @@ import (
 // where it may end; the follower says whether it does, and where it began.
 type follower struct {
 	*compiled
-	tracker *walk   // finds the start; nil until needed
-	window  *window // nil when the automaton is exact
+	tracker *walk    // finds the start; nil until needed
+	window  *window  // nil when the automaton is exact
 	text    runeText // nothing when the automaton is exact
 }
 

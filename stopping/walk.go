@@ -5,10 +5,13 @@ import "sync/atomic"
 // A walk is one text on its way through an automaton.
 type walk struct {
 	dfa     *dfa
+	next    []int32 // of a table of the dfa, not always the newest
+	ascii   *[256]uint16
 	place   int32  // of the row of the state; meaningless while state is set
 	off     *state // a state that has no row, else nil
 	pos     int    // bytes taken
 	starts  []int  // registers: the bytes where the matches started that are possible
+	least   int    // byte from which on the text is held back, -1 for none
 	spare   []int
 	builder *builder // computes states that have no row
 }
@@ -19,48 +22,49 @@ func newWalk(d *dfa) *walk {
 	return w
 }
 
+// quick reports whether the next bytes need nothing but the table.
+func (w *walk) quick() bool { return w != nil && w.off == nil && w.least < 0 }
+
 // run takes the characters up to byte to, where a character ends. It returns
 // true behind a character where a match ends.
 func (w *walk) run(text string, to int) bool {
-	for w.off != nil && w.pos < to {
-		if w.step(text) {
-			return true
-		}
-	}
 	for w.pos < to {
-		t := w.dfa.table.Load()
-		next, ascii, place, i := t.next, t.ascii, w.place, w.pos
-		for i < to {
-			v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[text[i]])])
-			if v < 0 {
-				break
-			}
-			place = v
-			i++
+		if w.off == nil {
+			w.skip(text[w.pos:to])
 		}
-		w.pos, w.place = i, place
-		if i == to {
-			return false
-		}
-		if w.step(text) {
+		if w.pos < to && w.step(text) {
 			return true
-		}
-		if w.off != nil {
-			return w.run(text, to)
 		}
 	}
 	return false
 }
 
-// step takes the next character in whatever way is needed.
+// skip takes bytes as long as they are ASCII and no match begins or ends.
+func (w *walk) skip(text string) {
+	next, ascii, place := w.next, w.ascii, w.place
+	i := 0
+	for ; i < len(text); i++ {
+		v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[text[i]])])
+		if v != place { // mostly equal: the next look-up need not wait for this one
+			if v < 0 {
+				break
+			}
+			place = v
+		}
+	}
+	w.place = place
+	w.pos += i
+}
+
+// step takes the next character in whatever way is needed. It returns true when
+// a match ends behind it.
 func (w *walk) step(text string) bool {
 	c, size := w.dfa.program.alphabet.next(text[w.pos:])
-	t := w.dfa.table.Load()
 	var s *state
-	switch {
-	case w.off != nil:
+	if w.off != nil {
 		s = w.stepOff(c)
-	default:
+	} else {
+		t := w.dfa.table.Load()
 		v := unknown
 		if c.column < 1<<t.shift {
 			v = atomic.LoadInt32(&t.next[int(w.place)+c.column])
@@ -99,12 +103,19 @@ func (w *walk) stepOff(c *class) *state {
 
 // enter makes a state the present one.
 func (w *walk) enter(s *state) {
+	w.least = -1
+	for _, r := range s.holds {
+		if w.least < 0 || w.starts[r] < w.least {
+			w.least = w.starts[r]
+		}
+	}
 	w.off = nil
 	if s.row < 0 {
 		w.off = s
 		return
 	}
-	w.place = s.row << w.dfa.program.alphabet.shift
+	t := w.dfa.table.Load()
+	w.next, w.ascii, w.place = t.next, t.ascii, s.row<<t.shift
 }
 
 // move fills the registers from those of the state before.
@@ -138,11 +149,10 @@ func (w *walk) start(a accept) int {
 
 // held is the first byte that a later match may still remove.
 func (w *walk) held() int {
-	held := w.pos
-	for _, r := range w.state().holds {
-		held = min(held, w.starts[r])
+	if w.least < 0 {
+		return w.pos
 	}
-	return held
+	return w.least
 }
 
 // forget drops what has begun of an entry, so that its next match does not
