@@ -292,15 +292,19 @@ func ExampleBudgetError() {
 
 func ExampleSet_Plan() {
 	set := compile(
-		stopping.Criterion{Name: "json", JSON: true},
 		stopping.Criterion{Name: "limit", Tokens: 512},
+		stopping.Criterion{Name: "end", Literal: "<|im_end|>", Strip: true},
+		stopping.Criterion{Name: "call", Regex: `(?<!<think>.*)<tool_call>.*?</tool_call>`},
+		stopping.Criterion{Name: "element", Regex: `<(\w+)>.*?</\1>`},
 	)
 	for _, p := range set.Plan() {
-		fmt.Println(p.Criterion, p.Engine)
+		fmt.Printf("%s: %s\n", p.Criterion, p.Engine) // p.Reason says why
 	}
 	// Output:
-	// json counter
-	// limit counter
+	// limit: counter
+	// end: dfa
+	// call: dfa
+	// element: gated
 }
 
 func ExampleSet_Warnings() {
