@@ -56,7 +56,7 @@ FUZZTIME ?= 60s
 .PHONY: fuzz
 fuzz: ## a million random patterns and texts against the definition (PAIRS, SEED, FUZZTIME)
 	$(GO) test -run '^TestEquivalence$$' -timeout 0 -v ./stopping -pairs $(PAIRS) -seed $(SEED)
-	$(GO) test -run '^$$' -fuzz '^FuzzEquivalence$$' -fuzztime $(FUZZTIME) ./stopping
+	$(GO) test -run '^$$' -fuzz '^FuzzEquivalence$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./stopping
 
 .PHONY: cross
 cross: ## compile for Linux, macOS and Windows on amd64 and arm64, without cgo

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // "make fuzz" sets these; a run is repeated by its seed.
@@ -81,7 +82,7 @@ func refusable(oracles []definer) bool {
 		}
 		empty, err := o.search.MatchString("")
 		group := o.c.StripGroup != "" && !slices.Contains(o.names, o.c.StripGroup)
-		return empty || err != nil || group || strings.Contains(o.c.Regex, `\G`) || len(o.c.Regex) > maxPattern
+		return empty || err != nil || group || strings.Contains(o.c.Regex, `\G`) || len(o.c.Regex) > maxPattern || !utf8.ValidString(o.c.Regex)
 	})
 }
 

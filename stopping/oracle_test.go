@@ -218,9 +218,11 @@ type verdict struct {
 
 // judge follows a text through several criteria: at every boundary in the order
 // of declaration.
-func judge(oracles []definer, text string) verdict {
+func judge(oracles []definer, text string) verdict { return judgeWithin(oracles, text, judgeLimit) }
+
+func judgeWithin(oracles []definer, text string, limit time.Duration) verdict {
 	l := write(text)
-	deadline := time.Now().Add(judgeLimit)
+	deadline := time.Now().Add(limit)
 	from := make([]int, len(oracles))
 	var v verdict
 	for end := 1; end <= len(l.runes); end++ {
@@ -306,13 +308,13 @@ func define(t testing.TB, list ...Criterion) []definer {
 	t.Helper()
 	var out []definer
 	for _, c := range list {
-		o, err := newOracle(c)
+		o, err := newDefiner(c)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		o.exact = true
 		out = append(out, o)
 	}
+	exactly(out)
 	return out
 }
 
