@@ -30,7 +30,7 @@ type effort struct {
 // full is what the table of the documentation is measured with.
 func full(rounds int) effort {
 	return effort{sizes: []int{1_000, 10_000, 100_000, 1_000_000}, rounds: rounds,
-		each: 5, tokens: 1 << 15, most: 250 * time.Millisecond, least: 5 * time.Millisecond}
+		each: 9, tokens: 1 << 15, most: 250 * time.Millisecond, least: 5 * time.Millisecond}
 }
 
 // A job is a row and what it needs to be measured.
