@@ -21,7 +21,7 @@ type state struct {
 	// one is taken; fresh is the place of the last character. nil changes nothing.
 	moves     []int16
 	registers int
-	holds     []int16  // registers of entries that hold text back, one of them is the least
+	holds     []hold
 	accepts   []accept // by place in the set
 }
 
@@ -30,6 +30,13 @@ const (
 	endEntry int32 = -2
 	fresh    int16 = -1
 )
+
+// A hold keeps text back from a start on, but not more than the reach of the
+// entry unless that is 0.
+type hold struct {
+	register int16
+	reach    int
+}
 
 // An accept says that a match ends here.
 type accept struct {
@@ -338,7 +345,7 @@ func (b *builder) complete(s *state) {
 			if e.youngest {
 				oldest = register - 1
 			}
-			s.holds = append(s.holds, oldest)
+			s.holds = append(s.holds, hold{register: oldest, reach: e.reach})
 		}
 	}
 	s.registers = int(register)

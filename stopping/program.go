@@ -22,6 +22,7 @@ type entry struct {
 	// starts the later one counts, otherwise the earlier one does.
 	tracked, youngest bool
 	holds             bool // text from the oldest start on is held back
+	reach             int  // bytes that a match has at most, 0 when not known
 }
 
 type opcode uint8

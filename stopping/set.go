@@ -1,6 +1,9 @@
 package stopping
 
-import "time"
+import (
+	"time"
+	"unicode/utf8"
+)
 
 // A Set is a list of compiled criteria. It is immutable and may be shared; the
 // zero Set never stops a text.
@@ -109,6 +112,9 @@ func (c *compiled) addTo(p *program, tracked bool) {
 	}
 	e.tracked = tracked || !c.exact()
 	e.youngest = c.exact() && c.Captures == Nearest
+	if !c.exact() && c.pattern.longest != unbounded {
+		e.reach = c.pattern.longest * utf8.UTFMax
+	}
 	p.entries = append(p.entries, e)
 }
 

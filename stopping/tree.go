@@ -1,6 +1,7 @@
 package stopping
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -20,6 +21,9 @@ const (
 	unbounded = math.MaxInt32
 	// maxOps is how many instructions a pattern may have.
 	maxOps = 1 << 14
+	// maxCount is up to where repetitions are counted. Overlapping matches of a
+	// longer one would each need a state of their own.
+	maxCount = 128
 	// maxDepth is how deep references to groups are followed.
 	maxDepth = 8
 )
@@ -48,7 +52,7 @@ func (c *compiler) miss(what string) {
 // know. Without such things they accept exactly what the pattern matches.
 func (p *program) pattern(root, written *syntax.RegexNode) (start int32, missing []string) {
 	ops, looks := len(p.ops), len(p.looks)
-	for _, most := range []int{unbounded, 1000, 100, 10, 1, 0} {
+	for _, most := range []int{maxCount, maxCount / 8, 2, 1, 0} {
 		c := &compiler{program: p, groups: groupsOf(root), most: most, limit: ops + maxOps, atomic: hasAtomic(written)}
 		start = c.compile(root, p.emit(op{code: opAccept}))
 		if !c.overflow {
@@ -159,10 +163,10 @@ func (c *compiler) checkAtomic(n *syntax.RegexNode) {
 func (c *compiler) loop(n *syntax.RegexNode, next int32, body func(int32) int32) int32 {
 	least, most := n.M, n.N
 	if most < unbounded && most > c.most {
-		c.miss("a large count")
+		c.miss(c.largeCount())
 		least, most = min(least, c.most), unbounded
 	} else if least > c.most {
-		c.miss("a large count")
+		c.miss(c.largeCount())
 		least = c.most
 	}
 	start := next
@@ -180,6 +184,8 @@ func (c *compiler) loop(n *syntax.RegexNode, next int32, body func(int32) int32)
 	}
 	return start
 }
+
+func (c *compiler) largeCount() string { return fmt.Sprintf("a count above %d", c.most) }
 
 func (c *compiler) alternate(branches []*syntax.RegexNode, next int32) int32 {
 	start := c.compile(branches[len(branches)-1], next)

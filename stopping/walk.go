@@ -11,9 +11,10 @@ type walk struct {
 	off     *state // a state that has no row, else nil
 	pos     int    // bytes taken
 	starts  []int  // registers: the bytes where the matches started that are possible
-	least   int    // byte from which on the text is held back, -1 for none
+	holds   []hold // of the state
 	spare   []int
 	builder *builder // computes states that have no row
+	lost    int      // characters for which it did
 }
 
 func newWalk(d *dfa) *walk {
@@ -23,7 +24,7 @@ func newWalk(d *dfa) *walk {
 }
 
 // quick reports whether the next bytes need nothing but the table.
-func (w *walk) quick() bool { return w != nil && w.off == nil && w.least < 0 }
+func (w *walk) quick() bool { return w != nil && w.off == nil && len(w.holds) == 0 }
 
 // run takes the characters up to byte to, where a character ends. It returns
 // true behind a character where a match ends.
@@ -95,20 +96,18 @@ func (w *walk) stepOff(c *class) *state {
 		w.builder = newBuilder(w.dfa.program)
 	}
 	w.builder.step(w.off, c)
-	if s := w.dfa.find(w.builder.key); s != nil {
-		return s
+	w.lost++
+	if w.lost%16 == 0 { // a long key takes time
+		if s := w.dfa.find(w.builder.key); s != nil {
+			return s
+		}
 	}
 	return w.builder.state(w.off, c)
 }
 
 // enter makes a state the present one.
 func (w *walk) enter(s *state) {
-	w.least = -1
-	for _, r := range s.holds {
-		if w.least < 0 || w.starts[r] < w.least {
-			w.least = w.starts[r]
-		}
-	}
+	w.holds = s.holds
 	w.off = nil
 	if s.row < 0 {
 		w.off = s
@@ -149,10 +148,15 @@ func (w *walk) start(a accept) int {
 
 // held is the first byte that a later match may still remove.
 func (w *walk) held() int {
-	if w.least < 0 {
-		return w.pos
+	held := w.pos
+	for _, h := range w.holds {
+		start := w.starts[h.register]
+		if h.reach > 0 {
+			start = max(start, w.pos-h.reach)
+		}
+		held = min(held, start)
 	}
-	return w.least
+	return held
 }
 
 // forget drops what has begun of an entry, so that its next match does not
