@@ -11,9 +11,9 @@ import (
 
 // The exit codes.
 const (
-	exitAnswered    = 0
-	exitNoAnswer    = 1
-	exitUsage       = 2 // flags, configuration, format, corpus, question
+	exitAnswered    = 0 // or a criterion fired
+	exitNoAnswer    = 1 // or none did
+	exitUsage       = 2 // flags, configuration, format, criteria, corpus, question, text
 	exitServer      = 3
 	exitInterrupted = 130
 	// exitReaderGone is what a shell shows for a process that SIGPIPE ended:
@@ -35,7 +35,7 @@ func (e *usageError) Unwrap() error { return e.err }
 type ending struct {
 	termination runner.Termination
 	err         error
-	halted      string // the name of the criterion that ended the last turn
+	halted      string // the name of the user's own criterion that ended the last turn
 }
 
 func (e *ending) Error() string {

@@ -73,6 +73,8 @@ func TestErrors(t *testing.T) {
 		{ended(runner.TermNoAnswer, nil), 1, "--format"},
 		{ended(runner.TermFormatError, nil), 1, "--format"},
 		{ended(runner.TermFormatError, &template.FormatError{Name: "x"}), 2, "correct the file"},
+		{&ending{termination: runner.TermNoAnswer, halted: "--stop x"}, 1, "--stop x ended the last turn"},
+		{errNothingFired, 1, ""},
 		{errors.New("anything else"), 1, ""},
 		{nil, 0, ""},
 	} {
@@ -101,6 +103,7 @@ func TestExplainIsSafe(t *testing.T) {
 	b.Reset()
 	a.explain(&outputError{syscall.EPIPE})
 	a.explain(&ending{termination: runner.TermCancelled, err: context.Canceled})
+	a.explain(errNothingFired)
 	a.explain(nil)
 	if b.Len() > 0 {
 		t.Errorf("%q", b.String())

@@ -21,12 +21,18 @@ import (
 func (a *app) explain(err error) {
 	var end *ending
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE):
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired):
 		return
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return // whoever interrupts knows it
 	}
-	fmt.Fprintln(a.stderr, "stopgap: "+printable(err.Error()))
+	text, shown := err.Error(), ""
+	if e, ok := errors.AsType[*stopping.CompileError](err); ok && e.Pattern != "" && e.Position >= 0 {
+		line, marks := pointAt(e.Pattern, e.Position, a.screen(a.stderr, "never"), 2)
+		text = strings.TrimSuffix(text, fmt.Sprintf(" of %q", e.Pattern))
+		shown = "  " + line + "\n  " + marks + "\n"
+	}
+	fmt.Fprint(a.stderr, "stopgap: "+printable(text)+"\n"+shown)
 	if h := hint(err); h != "" {
 		fmt.Fprintln(a.stderr, "hint: "+printable(h))
 	}
@@ -180,7 +186,7 @@ func endingHint(e *ending) string {
 	case runner.TermLoop:
 		return "the model made the same calls over and over: try a larger model or another --format"
 	case runner.TermFormatError, runner.TermNoAnswer:
-		if strings.HasPrefix(e.halted, "--stop") { // criteria of the flags are named so
+		if e.halted != "" {
 			return e.halted + " ended the last turn before there was an answer"
 		}
 		return "the model does not follow the format: try another one with --format, or a larger model"

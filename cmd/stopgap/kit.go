@@ -74,19 +74,14 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 	return k, nil
 }
 
-// criteria are the stop criteria of the flags. What an expression will do that
-// it may not seem to do is told.
+// criteria are the stop criteria of the settings. What one will do that it may
+// not seem to do is told.
 func (a *app) criteria(s *settings) ([]stopping.Criterion, error) {
-	var out []stopping.Criterion
-	for _, text := range s.stops {
-		out = append(out, stopping.Criterion{Name: "--stop " + text, Literal: text, Strip: true})
+	list, err := s.declaredCriteria()
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
-	for _, pattern := range s.stopRegex {
-		out = append(out, stopping.Criterion{Name: "--stop-regex " + pattern, Regex: pattern})
-	}
-	if len(out) == 0 {
-		return nil, nil
-	}
+	out := plainCriteria(list)
 	set, err := stopping.Compile(out...)
 	if err != nil {
 		return nil, err

@@ -131,5 +131,8 @@ func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 	complete("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
 	})
+	if cmd.Flags().Lookup("stops") != nil {
+		_ = cmd.MarkFlagFilename("stops", "yaml", "yml") // the flag is there
+	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"stopgap/runner"
+	"stopgap/stopping"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -119,7 +121,7 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 
 	var outcome runner.Outcome
 	var shown, failed error
-	halted := "" // the criterion that ended the last turn
+	halted := "" // the user's own criterion that ended the last turn
 	for ev, err := range e.kit.runner.Run(ctx, task) {
 		if err != nil {
 			failed = err
@@ -132,7 +134,10 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 				e.prompt(ev.Prompt)
 			}
 		case runner.Stopped:
-			halted = ev.Criterion
+			halted = ""
+			if slices.ContainsFunc(e.kit.runner.Criteria, func(c stopping.Criterion) bool { return c.Name == ev.Criterion }) {
+				halted = ev.Criterion
+			}
 		case runner.Ended:
 			outcome = ev.Outcome
 		}

@@ -43,6 +43,7 @@ type settings struct {
 	singleCall bool
 	stops      []string
 	stopRegex  []string
+	stopFile   string
 
 	sampling models.Sampling
 
@@ -112,6 +113,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.BoolVar(&s.singleCall, "single-call", s.singleCall, "halt after the first call of a turn")
 		f.Var(list{&s.stops, "TEXT", checkStop}, "stop", "end a turn at this text and cut it off (repeatable)")
 		f.Var(list{&s.stopRegex, "REGEX", checkStop}, "stop-regex", "end a turn where this matches and keep the match (repeatable)")
+		f.StringVar(&s.stopFile, "stops", s.stopFile, "more criteria, of every kind: a YAML `FILE`, see \"stopgap stop --help\"")
 	case groupSampling:
 		f.Var(decimal{&s.sampling.Temperature, 0, 100}, "temperature", "0 is the most likely token each time")
 		f.Var(decimal{&s.sampling.TopP, 0, 1}, "top-p", "take the likeliest tokens up to this probability")

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+
+	"stopgap/internal/config"
 )
 
 // The values that flags, variables and the configuration file share. Each
@@ -229,5 +232,41 @@ func (v variable) Set(s string) error {
 		return errors.New("not the name of an environment variable")
 	}
 	*v.s = s
+	return nil
+}
+
+// Keys are a mapping inside a file, as the pairs key=value that it is read as.
+type keys struct {
+	kind string
+	set  func() *pflag.FlagSet
+}
+
+func (v keys) Type() string       { return v.kind }
+func (v keys) String() string     { return "" }
+func (v keys) GetSlice() []string { return nil }
+func (v keys) Set(s string) error { return v.Append(s) }
+func (v keys) Append(s string) error {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return errors.New("not a mapping")
+	}
+	set := v.set()
+	f := set.Lookup(key)
+	if f == nil {
+		var names []string
+		set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return fmt.Errorf("it takes the keys %s", strings.Join(names, ", "))
+	}
+	if err := f.Value.Set(value); err != nil {
+		return fmt.Errorf("%s: %s", key, config.Reason(err))
+	}
+	return nil
+}
+func (v keys) Replace(all []string) error {
+	for _, s := range all {
+		if err := v.Append(s); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -108,7 +109,11 @@ func parse(path string) (docs []*ast.DocumentNode, err error) {
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
-	if err != nil {
+	var failed *fs.PathError // names the path again
+	switch {
+	case errors.As(err, &failed):
+		return nil, &Error{Path: path, Reason: failed.Err.Error()}
+	case err != nil:
 		return nil, &Error{Path: path, Reason: err.Error()}
 	}
 	if len(b) > fileLimit {
