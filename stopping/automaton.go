@@ -19,7 +19,7 @@ type state struct {
 	items   []int32
 	// moves says from which register of the state before each register of this
 	// one is taken; fresh is the place of the last character. nil changes nothing.
-	moves     []int16
+	moves     []int32
 	registers int
 	holds     []hold
 	accepts   []accept // by place in the set
@@ -28,20 +28,20 @@ type state struct {
 const (
 	endGroup int32 = -1
 	endEntry int32 = -2
-	fresh    int16 = -1
+	fresh    int32 = -1
 )
 
 // A hold keeps text back from a start on, but not more than the reach of the
 // entry unless that is 0.
 type hold struct {
-	register int16
+	register int32
 	reach    int
 }
 
 // An accept says that a match ends here.
 type accept struct {
 	entry    int
-	register int16 // fresh when the match is empty or the entry not tracked
+	register int32 // fresh when the match is empty or the entry not tracked
 }
 
 // A builder computes states. It is not safe for concurrent use.
@@ -51,7 +51,7 @@ type builder struct {
 	taken   marks // items reached behind it
 	stack   []int32
 	items   []int32
-	moves   []int16
+	moves   []int32
 	scopes  []scopeState
 	looks   []bool // whether each lookbehind holds
 	accept  bool   // whether the group that is looked at accepts
@@ -102,7 +102,7 @@ func (b *builder) step(from *state, c *class) {
 	next := symbol{c}
 	b.reset()
 	items := b.readLooks(from, next, true)
-	register := int16(0)
+	register := int32(0)
 	for i := range b.entries {
 		e := &b.entries[i]
 		groups := len(b.items)
@@ -174,7 +174,7 @@ func (b *builder) readLooks(from *state, next symbol, keep bool) (items []int32)
 }
 
 // endGroup closes the group that began at *start, if it has items.
-func (b *builder) endGroup(start *int, register int16) {
+func (b *builder) endGroup(start *int, register int32) {
 	if len(b.items) == *start {
 		return
 	}
@@ -266,7 +266,7 @@ func contextAfter(c *class) context {
 }
 
 // identity gives no moves for moves that change nothing.
-func identity(moves []int16, registers int) []int16 {
+func identity(moves []int32, registers int) []int32 {
 	for i, m := range moves {
 		if int(m) != i {
 			return moves
@@ -279,7 +279,7 @@ func identity(moves []int16, registers int) []int16 {
 }
 
 // makeKey writes down what tells the state apart from others.
-func (b *builder) makeKey(ctx context, moves []int16) {
+func (b *builder) makeKey(ctx context, moves []int32) {
 	k := append(b.key[:0], byte(ctx), bit(moves != nil))
 	for _, s := range b.scopes {
 		k = append(k, bit(s.begun), bit(s.inside))
@@ -290,17 +290,19 @@ func (b *builder) makeKey(ctx context, moves []int16) {
 		k = binary.LittleEndian.AppendUint32(k, uint32(i))
 	}
 	for _, m := range moves {
-		k = binary.LittleEndian.AppendUint16(k, uint16(m))
+		k = binary.LittleEndian.AppendUint32(k, uint32(m))
 	}
 	b.key = k
 }
 
-// state is what step has computed.
-func (b *builder) state(from *state, c *class) *state {
-	s := &state{
-		row: -1, context: contextAfter(c) & b.context,
-		scopes: slices.Clone(b.scopes), items: slices.Clone(b.items),
-		moves: slices.Clone(identity(b.moves, from.registers)),
+// state writes what step has computed into s, and returns it.
+func (b *builder) state(s, from *state, c *class) *state {
+	s.row, s.context = -1, contextAfter(c)&b.context
+	s.scopes = append(s.scopes[:0], b.scopes...)
+	s.items = append(s.items[:0], b.items...)
+	s.moves = nil
+	if moves := identity(b.moves, from.registers); moves != nil {
+		s.moves = append([]int32{}, moves...)
 	}
 	b.complete(s)
 	return s
@@ -310,14 +312,15 @@ func (b *builder) state(from *state, c *class) *state {
 func (b *builder) complete(s *state) {
 	b.reset()
 	end := symbol{}
+	s.holds, s.accepts = s.holds[:0], s.accepts[:0]
 	items := b.readLooks(s, end, false)
-	register := int16(0)
+	register := int32(0)
 	for i := range b.entries {
 		e := &b.entries[i]
 		base := register
 		open := b.allows(e, s)
 		done := false
-		try := func(items []int32, start int32, register int16) {
+		try := func(items []int32, start int32, register int32) {
 			if b.group(items, start, s, end); b.accept && !done {
 				s.accepts = append(s.accepts, accept{entry: i, register: register})
 				done = true

@@ -86,7 +86,7 @@ func (d *dfa) next(from *state, c *class) *state {
 	d.builder.step(from, c)
 	s := d.known[string(d.builder.key)]
 	if s == nil {
-		s = d.builder.state(from, c)
+		s = d.builder.state(&state{}, from, c)
 		d.intern(s)
 	}
 	if t = d.table.Load(); inside && s.row >= 0 {

@@ -20,6 +20,7 @@ type pattern struct {
 	groups    []string          // names given by the user
 	root      *syntax.RegexNode // of the pattern tied to the end of the text
 	written   *syntax.RegexNode // of the plain pattern, see tree.go
+	anchored  string            // the pattern tied to the end of the text
 	looksBack bool              // further than one character
 	longest   int               // characters of the longest match, or unbounded
 	missing   []string          // what the automaton does not know of it
@@ -68,12 +69,12 @@ func newPattern(c *Criterion) (*pattern, *CompileError) {
 			p.groups = append(p.groups, name)
 		}
 	}
-	anchored, ok := anchor(c.Regex, tree)
-	if !ok {
+	var ok bool
+	if p.anchored, ok = anchor(c.Regex, tree); !ok {
 		return nil, regexError(c, len(c.Regex), "the end of the pattern cannot be found",
 			`end a comment with a line break and a \Q with \E`)
 	}
-	run, err := syntax.Parse(anchored, syntax.ParseOptions{RegexOptions: syntax.Singleline})
+	run, err := syntax.Parse(p.anchored, syntax.ParseOptions{RegexOptions: syntax.Singleline})
 	if err != nil {
 		return nil, parseError(c, err)
 	}
@@ -86,11 +87,7 @@ func newPattern(c *Criterion) (*pattern, *CompileError) {
 // build compiles what the matchers need of regexp2, when it is known what the
 // automaton does not know.
 func (p *pattern) build(c *Criterion) *CompileError {
-	tree, err := syntax.Parse(c.Regex, syntax.ParseOptions{RegexOptions: syntax.Singleline | syntax.RightToLeft})
-	if err != nil {
-		return parseError(c, err)
-	}
-	anchored, _ := anchor(c.Regex, tree)
+	var err error
 	compile := func(pattern string, wanted bool, options ...regexp2.CompileOption) *regexp2.Regexp {
 		if !wanted || err != nil {
 			return nil
@@ -103,9 +100,9 @@ func (p *pattern) build(c *Criterion) *CompileError {
 		return re
 	}
 	gated := len(p.missing) > 0
-	p.forward = compile(anchored, gated)
-	p.here = compile(`\G`+anchored, gated && c.Captures == Nearest || !gated && len(p.groups) > 0)
-	p.reverse = compile(anchored, gated && reversible(tree.Root), regexp2.RightToLeft)
+	p.forward = compile(p.anchored, gated)
+	p.here = compile(`\G`+p.anchored, gated && c.Captures == Nearest || !gated && len(p.groups) > 0)
+	p.reverse = compile(p.anchored, gated && reversible(p.written), regexp2.RightToLeft)
 	if err != nil {
 		return parseError(c, err)
 	}

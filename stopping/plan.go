@@ -55,7 +55,7 @@ func (s *Set) plan(c *compiled) (Engine, string) {
 	case c.exact():
 		return DFA, "one step in a table for each character" + s.company()
 	}
-	because := "an automaton cannot know " + list(c.pattern.missing, "and")
+	because := "beyond an automaton: " + list(c.pattern.missing, "and")
 	switch {
 	case c.pattern.longest != unbounded:
 		return Windowed, fmt.Sprintf("%s; where the rest may match, the pattern runs over the last %s", because, count(c.pattern.longest, "character"))

@@ -15,6 +15,7 @@ type walk struct {
 	spare   []int
 	builder *builder // computes states that have no row
 	lost    int      // characters for which it did
+	pair    [2]state // the present and the next of them
 }
 
 func newWalk(d *dfa) *walk {
@@ -102,7 +103,11 @@ func (w *walk) stepOff(c *class) *state {
 			return s
 		}
 	}
-	return w.builder.state(w.off, c)
+	s := &w.pair[0]
+	if s == w.off {
+		s = &w.pair[1]
+	}
+	return w.builder.state(s, w.off, c)
 }
 
 // enter makes a state the present one.
@@ -118,7 +123,7 @@ func (w *walk) enter(s *state) {
 }
 
 // move fills the registers from those of the state before.
-func (w *walk) move(moves []int16) {
+func (w *walk) move(moves []int32) {
 	w.spare = w.spare[:0]
 	for _, m := range moves {
 		start := w.pos
