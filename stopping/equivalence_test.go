@@ -185,20 +185,23 @@ func (c *census) String() string {
 // draw makes the criteria of a batch, and what writes its texts.
 func draw(r *rand.Rand) ([]Criterion, func() string) {
 	switch n := r.IntN(100); {
-	case n < 60:
+	case n < 55:
 		g := newGrower(r)
 		p := g.grow(2 + r.IntN(4))
+		if r.IntN(4) == 0 {
+			p.source = "(?<n>" + p.source + ")" + pick(r, []string{"", "", "a", "(?<g>.?)b"})
+		}
 		if r.IntN(12) == 0 {
 			p.source = pick(r, options) + p.source
 		}
 		noise := noises(r, p.source)
 		return []Criterion{dress(r, p.source)}, func() string { return p.text(r, noise, 48) }
-	case n < 70:
+	case n < 65:
 		p := pick(r, patterns)
 		return []Criterion{dress(r, p)}, func() string { return randomText(r, 16) }
-	case n < 80:
+	case n < 75:
 		return []Criterion{dress(r, pick(r, callPatterns))}, func() string { return transcript(r) }
-	case n < 83:
+	case n < 78:
 		p := bulky(r)
 		noise := noises(r, p.source)
 		return []Criterion{dress(r, p.source)}, func() string { return p.text(r, noise, 200) }
@@ -212,13 +215,14 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 	var list []Criterion
 	var grown []grown
 	real := r.IntN(3) == 0
+	structured := false // with JSON
 	for i := range r.IntN(7) + 2 {
 		var c Criterion
 		switch n := r.IntN(12); {
 		case n >= 10:
 			c = counting(r)
 		case n < 2:
-			c.Literal = pick(r, pieces[:30]) + pick(r, pieces[:30])
+			c.Literal = pick(r, pieces[:30]) + pick(r, []string{"a", "b", "你", "\ufffd", ""})
 			if real {
 				c.Literal = pick(r, []string{"</tool_call>", "\nObservation:", "<|im_end|>", "END", "。"})
 			}
@@ -232,6 +236,7 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 			grown = append(grown, p)
 			c = dress(r, p.source)
 		}
+		structured = structured || c.JSON
 		c.Name = fmt.Sprint(i)
 		if i > 0 && r.IntN(3) == 0 || c.Sentences+c.Bytes > 0 && r.IntN(2) == 0 {
 			c.Action, c.Strip, c.StripGroup = Notify, false, ""
@@ -244,6 +249,13 @@ func drawSet(r *rand.Rand) ([]Criterion, func() string) {
 			return transcript(r)
 		case len(grown) > 0 && r.IntN(2) == 0:
 			return pick(r, grown).text(r, pieces, 48)
+		}
+		if structured && r.IntN(2) == 0 {
+			var b strings.Builder
+			for range r.IntN(20) + 1 {
+				b.WriteString(pick(r, []string{"{", "}", "[", "]", `"`, `\"`, `\\`, ":", "a", `{"a": "`, `"}`}))
+			}
+			return b.String()
 		}
 		return randomText(r, 16)
 	}

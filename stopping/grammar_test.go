@@ -72,6 +72,8 @@ var classes = []grown{
 var anchors = []grown{
 	fixed("^"), fixed("$"), fixed(`\b`), fixed(`\B`), fixed(`\b`), fixed(`\B`), fixed(`\A`), fixed(`\Z`), fixed(`\z`),
 	fixed(`(?:$\n)`, "\n"), fixed(`(?:\Z\n)`, "\n"), fixed(`(?:\n^)`, "\n"), fixed(`(?m:$)`), fixed(`(?m:^)`), fixed(`(?m:$\n)`, "\n"), fixed(`(?m:\n^)`, "\n"),
+	fixed(`(?<=$)`), fixed(`(?<=a$)`, "a"), fixed(`(?<=a$)\n`, "a\n"), fixed(`(?<!\Z)`), fixed(`(?<=\n^)`, "\n"), fixed(`(?<=a\b)`, "a"), fixed(`(?<!\B)`), fixed(`(?=\b)`), fixed(`(?!^)`), fixed(`(?<=(?=a))`), fixed(`(?<=a(?!b))`, "a"),
+	fixed(`(?<=(?<=a)b)`, "ab"), fixed(`(?<!(?<!a)b)`, "ab"), fixed(`(?=(?<=a)b)`, "a"), fixed(`(?<=(?<g>a))`, "a"), fixed(`(?m:(?<=$\n))`, "\n"), fixed(`(?<=\Aa*)`, "a"), fixed(`(?<=^.*)`),
 	fixed(`(?!)`), fixed(`(?=)`), fixed(`(?:)`), fixed(`()`), fixed(`(?#note)`), fixed(`\Q\E`),
 }
 
@@ -310,10 +312,15 @@ func (g *grower) group(depth int) grown {
 		return maybe("(?=", 0.3)
 	case 6:
 		return maybe("(?!", 0.1)
-	case 7, 8:
+	case 7, 8, 9:
+		if n.choice {
+			n = wrap(n)
+		}
+		n.source += pick(g.r, []string{"", "", ".*", `\w*`, "[^<]*", ".{2}", "(?:a|b|ab)*", "$", `\b`})
+		if g.r.IntN(3) == 0 {
+			return maybe("(?<!", 0.1)
+		}
 		return maybe("(?<=", 0.8)
-	case 9:
-		return maybe("(?<!", 0.1)
 	case 10, 11:
 		return folded(within("(?i:"))
 	case 12:
@@ -359,7 +366,9 @@ func (g *grower) balancing(n grown) grown {
 			return pick(s.r, []string{"ab", "aabb", "a", "aab", "aab1"})
 		}}
 	case 1:
-		return grown{source: "(?<o>a)" + "(?<n-o>" + n.source + ")", sample: func(s *sampler) string { return "a" + n.sample(s) }}
+		g.names["n"] = true
+		end := pick(g.r, []string{"", `\k<n>`, `(?i:\k<n>)`})
+		return grown{source: "(?<o>a)" + pick(g.r, []string{"", "b?", ".*?"}) + "(?<n-o>" + n.source + ")" + end, sample: func(s *sampler) string { return "a" + n.sample(s) }}
 	case 2:
 		return grown{source: "(?<o>" + n.source + ")(?<-o>b)?", sample: func(s *sampler) string { return n.sample(s) + pick(s.r, []string{"", "b"}) }}
 	default:

@@ -195,3 +195,45 @@ func spellAll(o outcome) []string {
 	}
 	return out
 }
+
+// TestManyClasses: characters of all of Unicode meet more classes than the
+// table has columns for.
+func TestManyClasses(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(31, 32))
+	var list []Criterion
+	for i, class := range []string{
+		`\p{Greek}`, `\p{Cyrillic}`, `\p{Arabic}`, `\p{Hebrew}`, `\p{Thai}`, `\p{Hangul}`, `\p{Hiragana}`, `\p{Katakana}`, `\p{Devanagari}`, `\p{Han}`, `\p{Lu}`, `\p{Ll}`, `\p{Lo}`, `\p{Lm}`, `\p{Mn}`,
+		`\p{Nd}`, `\p{No}`, `\p{Sm}`, `\p{Sc}`, `\p{So}`, `\p{Po}`, `\p{Cf}`, `\p{Zs}`, `\w`, `\s`, `(?i)[ε-ω]`, `[^\u4e00-\u9fff]`, `\p{Emoji}`, `[\u0400-\u1fff-[\p{L}]]`, `\P{L}`,
+	} {
+		list = append(list, Criterion{Name: fmt.Sprint(i), Regex: `1(?:` + class + `)2`, Action: Notify})
+	}
+	set := compile(t, list...)
+	oracles := define(t, list...)
+	fired := 0
+	for range 60 {
+		var b strings.Builder
+		for range 12 {
+			c := rune(r.IntN(0x3200))
+			switch r.IntN(6) {
+			case 0:
+				c = rune(0x4e00 + r.IntN(0x9000)) // Han, Hangul, surrogates and private use
+			case 1:
+				c = rune(0x10000 + r.IntN(0x20000))
+			}
+			fmt.Fprintf(&b, "1%c2", c)
+		}
+		want := judgeWithin(oracles, b.String(), time.Minute)
+		got, err := stream(set, false, []string{b.String()})
+		if err == nil {
+			err = want.agrees(got)
+		}
+		if err != nil {
+			t.Errorf("%q: %v", b.String(), err)
+		}
+		fired += len(want.notified)
+	}
+	if fired < 500 {
+		t.Errorf("%d reports", fired)
+	}
+}

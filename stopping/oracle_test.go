@@ -129,6 +129,9 @@ func (o *oracle) at(l *written, end, from int) *Decision {
 	if o.undecided = false; l.offsets[end] < o.c.MinBytes {
 		return nil
 	}
+	if !strings.HasSuffix(l.text[:l.offsets[end]], o.c.Literal) {
+		return nil // a literal is compared as bytes: no invalid one is U+FFFD
+	}
 	runes := l.runes[:end]
 	if !o.exact {
 		found, err := o.search.MatchRunes(runes)
@@ -301,6 +304,10 @@ var scopes = []Scope{
 	{Open: "ab", Close: "b1", Outside: true},
 	{Open: "aa", Close: "aa"},
 	{Open: "<a>", Close: "</a>", After: "好"},
+	{Open: "aab", Close: "1a"},
+	{Open: "<", Close: "<<", Outside: true},
+	{Open: "\ufffd", Close: "<a>", Outside: true},
+	{After: "aab"},
 }
 
 // define is newOracle for criteria that are known to be valid, word by word.
