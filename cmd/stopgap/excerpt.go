@@ -14,10 +14,10 @@ type excerpt struct {
 	after     string // after the match
 }
 
+var lineControls = strings.NewReplacer("\n", "␊", "\t", "␉")
+
 // oneLine makes text printable on one line.
-func oneLine(s string) string {
-	return strings.NewReplacer("\n", "␊", "\t", "␉").Replace(printable(s))
-}
+func oneLine(s string) string { return lineControls.Replace(printable(s)) }
 
 // The columns of an excerpt.
 const (

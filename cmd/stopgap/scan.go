@@ -174,31 +174,38 @@ func (t *trial) feed(ctx context.Context, text string, chunk, tokens int) []hit 
 	return hits
 }
 
+// push is feed without the clock. What is said of each chunk is kept small: it
+// is measured with it.
 func (t *trial) push(ctx context.Context, text string, chunk, tokens int) (hits []hit) {
-	for i := 0; len(text) > 0 && t.matcher != nil; i++ {
-		if i%16 == 0 && ctx.Err() != nil {
+	if t.matcher == nil {
+		return nil
+	}
+	given, held, at := t.given-t.received, t.held, 0 // given counts from the start of text
+	for i := 0; at < len(text); i++ {
+		if i%64 == 0 && ctx.Err() != nil {
 			break
 		}
-		n := min(chunk, len(text))
-		step, err := t.matcher.Write(text[:n], tokens)
-		text = text[n:]
-		t.received += n
-		t.given += len(step.Emit)
-		if !t.silent {
-			for j := range step.Notified() {
-				hits = append(hits, hit{t, &step.Notified()[j]})
+		end := min(at+chunk, len(text))
+		step, err := t.matcher.Write(text[at:end], tokens)
+		at = end
+		given += len(step.Emit)
+		if list := step.Notified(); list != nil && !t.silent {
+			for j := range list {
+				hits = append(hits, hit{t, &list[j]})
 			}
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			t.err, t.matcher = err, nil
-		case step.Stop != nil:
+			break
+		}
+		if step.Stop != nil {
 			hits = append(hits, hit{t, step.Stop})
 			t.stop, t.matcher = step.Stop, nil
-		default:
-			t.held = max(t.held, t.received-t.given)
+			break
 		}
+		held = max(held, at-given)
 	}
+	t.given, t.held, t.received = t.received+given, held, t.received+at
 	return hits
 }
 
