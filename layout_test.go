@@ -110,6 +110,24 @@ func TestImportsFollowTheArchitecture(t *testing.T) {
 	}
 }
 
+// TestStoppingStandsAlone: whoever imports the package gets regexp2 with it and
+// nothing else.
+func TestStoppingStandsAlone(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./stopping").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	deps := strings.Fields(string(out))
+	for _, d := range deps {
+		if d != "stopgap/stopping" && !covers("github.com/dlclark/regexp2/v2/...", d) {
+			t.Errorf("stopping needs %s", d)
+		}
+	}
+	if len(deps) < 3 {
+		t.Errorf("only %v", deps)
+	}
+}
+
 func TestLeavesNeverImportEachOther(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, leaf := range leaves {

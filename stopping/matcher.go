@@ -85,10 +85,19 @@ func (m *Matcher) glide(chunk string) bool {
 			place = v
 		}
 	}
-	m.text.WriteString(chunk)
+	m.append(chunk)
 	m.given += len(chunk)
 	w.pos, w.place = m.given, place
 	return true
+}
+
+// append doubles the room when it is full: otherwise a long text would be
+// copied more often.
+func (m *Matcher) append(chunk string) {
+	if m.text.Cap()-m.text.Len() < len(chunk) {
+		m.text.Grow(max(len(chunk), 512))
+	}
+	m.text.WriteString(chunk)
 }
 
 // write takes a chunk with all that it may lead to.
@@ -97,7 +106,7 @@ func (m *Matcher) write(chunk string, tokens int) (Step, error) {
 		return Step{}, ErrEnded
 	}
 	before := m.text.Len()
-	m.text.WriteString(chunk)
+	m.append(chunk)
 	m.tokens += tokens
 	text := m.text.String()
 	m.end = complete(text)
