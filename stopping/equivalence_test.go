@@ -82,7 +82,7 @@ func refusable(oracles []definer) bool {
 		}
 		empty, err := o.search.MatchString("")
 		group := o.c.StripGroup != "" && !slices.Contains(o.names, o.c.StripGroup)
-		return empty || err != nil || group || strings.Contains(o.c.Regex, `\G`) || len(o.c.Regex) > maxPattern || !utf8.ValidString(o.c.Regex)
+		return empty || err != nil || group || strings.Contains(o.c.Regex, `\G`) || len(o.c.Regex) > maxPattern || !utf8.ValidString(o.c.Regex+o.c.Literal)
 	})
 }
 
