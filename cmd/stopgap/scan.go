@@ -270,7 +270,7 @@ func (s *scan) found(hits []hit) error {
 
 // patience is for how long a short text is tried again and again, so that the
 // clock can measure it.
-const patience = 20 * time.Millisecond
+const patience = 10 * time.Millisecond
 
 // cost is the time that a chunk took on average, in nanoseconds; 0 where it is
 // not known. What is short is tried again and the best time counts, so that

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -274,7 +275,8 @@ func (p *page) outcome(t *trial, total int) {
 		text, marks := t.excerpt.lines(p.screen, 4)
 		fmt.Fprintf(p, "    %s\n    %s\n", text, marks)
 		for _, name := range slices.Sorted(maps.Keys(d.Groups)) {
-			fmt.Fprintln(p, p.screen.fit("  group "+oneLine(name)+": "+oneLine(d.Groups[name]), 0))
+			group := "  group " + oneLine(name) + ": " + oneLine(d.Groups[name])
+			fmt.Fprintln(p, runewidth.Truncate(group, cmp.Or(p.screen.width(), excerptWidth), "…"))
 		}
 		tally[0] = fmt.Sprintf("kept %d %s", d.KeepEnd, plural(d.KeepEnd, "byte"))
 		if cut := d.MatchEnd - d.KeepEnd; cut > 0 {
