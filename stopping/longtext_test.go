@@ -202,10 +202,9 @@ func TestManyClasses(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(31, 32))
 	var list []Criterion
-	for i, class := range []string{
-		`\p{Greek}`, `\p{Cyrillic}`, `\p{Arabic}`, `\p{Hebrew}`, `\p{Thai}`, `\p{Hangul}`, `\p{Hiragana}`, `\p{Katakana}`, `\p{Devanagari}`, `\p{Han}`, `\p{Lu}`, `\p{Ll}`, `\p{Lo}`, `\p{Lm}`, `\p{Mn}`,
-		`\p{Nd}`, `\p{No}`, `\p{Sm}`, `\p{Sc}`, `\p{So}`, `\p{Po}`, `\p{Cf}`, `\p{Zs}`, `\w`, `\s`, `(?i)[ε-ω]`, `[^\u4e00-\u9fff]`, `\p{Emoji}`, `[\u0400-\u1fff-[\p{L}]]`, `\P{L}`,
-	} {
+	for i, script := range strings.Fields(`Greek Cyrillic Armenian Hebrew Arabic Syriac Thaana Nko Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan
+		Myanmar Georgian Hangul Ethiopic Cherokee Canadian_Aboriginal Ogham Runic Khmer Mongolian Limbu Tai_Le Buginese Balinese Sundanese Batak Lepcha Hiragana Katakana Bopomofo Braille Coptic Tifinagh Glagolitic Han Lu Mn Sm Zs`) {
+		class := `\p{` + script + `}`
 		list = append(list, Criterion{Name: fmt.Sprint(i), Regex: `1(?:` + class + `)2`, Action: Notify})
 	}
 	set := compile(t, list...)
@@ -214,12 +213,12 @@ func TestManyClasses(t *testing.T) {
 	for range 60 {
 		var b strings.Builder
 		for range 12 {
-			c := rune(r.IntN(0x3200))
-			switch r.IntN(6) {
+			c := rune(0x370 + r.IntN(0x2e00))
+			switch r.IntN(8) {
 			case 0:
 				c = rune(0x4e00 + r.IntN(0x9000)) // Han, Hangul, surrogates and private use
 			case 1:
-				c = rune(0x10000 + r.IntN(0x20000))
+				c = rune(r.IntN(0x30000))
 			}
 			fmt.Fprintf(&b, "1%c2", c)
 		}
@@ -233,7 +232,7 @@ func TestManyClasses(t *testing.T) {
 		}
 		fired += len(want.notified)
 	}
-	if fired < 500 {
+	if fired < 200 {
 		t.Errorf("%d reports", fired)
 	}
 }
