@@ -60,6 +60,33 @@ func TestMatchersFillTheTable(t *testing.T) {
 	}
 }
 
+// TestTableGrowsUnderOthers: a text goes on in a table that another one has
+// replaced by a larger one in the meantime.
+func TestTableGrowsUnderOthers(t *testing.T) {
+	set := compile(t, Criterion{Name: "far", Regex: `a[abcé]{9}d`})
+	write := func(m *Matcher, chunks ...string) {
+		t.Helper()
+		for _, chunk := range chunks {
+			if step, err := m.Write(chunk, 1); err != nil || step.Stop != nil {
+				t.Fatalf("%+v, %v", step, err)
+			}
+		}
+	}
+	behind := set.Matcher()
+	write(behind, "a", "a")
+	r := rand.New(rand.NewPCG(5, 6))
+	ahead := set.Matcher()
+	for range 300 {
+		write(ahead, string("abc"[r.IntN(3)]))
+	}
+	// The way on from where the first text stands is filled in by another.
+	write(set.Matcher(), "a", "a", "é", "b")
+	write(behind, "é", "bbbbbbb")
+	if step, err := behind.Write("d", 1); err != nil || step.Stop == nil || step.Stop.MatchStart != 0 {
+		t.Errorf("%+v, %v", step, err)
+	}
+}
+
 // TestUnknownClass: characters of a kind that no row has room for are worked
 // out each time.
 func TestUnknownClass(t *testing.T) {

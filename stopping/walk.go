@@ -73,7 +73,8 @@ func (w *walk) step(text string) bool {
 		}
 		switch {
 		case v >= 0:
-			w.place = v
+			// A row that another text has added may be in the newer table only.
+			w.next, w.place = t.next, v
 			w.pos += size
 			return false
 		case v != unknown:
