@@ -180,6 +180,25 @@ func (a *alphabet) classOf(r rune) *class {
 	return c
 }
 
+// columnOf is the column and the size of the character at the start of the
+// text; the size is 0 when the character is not valid, not complete, new, or of
+// a class that no row has room for.
+func (a *alphabet) columnOf(text string) (column uint32, size int) {
+	r, size := utf8.DecodeRuneInString(text)
+	if size == 1 {
+		return 0, 0
+	}
+	p := a.pages[r>>8].Load()
+	if p == nil {
+		return 0, 0
+	}
+	column = p[r&255].Load()
+	if column == 0 || column >= 1<<a.shift {
+		return 0, 0
+	}
+	return column, size
+}
+
 // next is the class and the size of the character at the start of the text.
 // The text is not empty and its first character is complete.
 func (a *alphabet) next(text string) (*class, int) {

@@ -78,12 +78,17 @@ func (m *Matcher) glide(chunk string) bool {
 	next, ascii, place := w.next, w.ascii, w.place
 	for i := range len(chunk) {
 		v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[chunk[i]])])
-		if v != place {
-			if v < 0 {
+		if v == place { // mostly, so that the next look-up need not wait for this one
+			continue
+		}
+		if v < 0 {
+			var n int
+			if n, place = w.skip(chunk, i, place); n < len(chunk) {
 				return false
 			}
-			place = v
+			break
 		}
+		place = v
 	}
 	m.append(chunk)
 	m.given += len(chunk)

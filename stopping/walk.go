@@ -1,6 +1,9 @@
 package stopping
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unicode/utf8"
+)
 
 // A walk is one text on its way through an automaton.
 type walk struct {
@@ -32,7 +35,7 @@ func (w *walk) quick() bool { return w != nil && w.off == nil && len(w.holds) ==
 func (w *walk) run(text string, to int) bool {
 	for w.pos < to {
 		if w.off == nil {
-			w.skip(text[w.pos:to])
+			w.pos, w.place = w.skip(text[:to], w.pos, w.place)
 		}
 		if w.pos < to && w.step(text) {
 			return true
@@ -41,21 +44,26 @@ func (w *walk) run(text string, to int) bool {
 	return false
 }
 
-// skip takes bytes as long as they are ASCII and no match begins or ends.
-func (w *walk) skip(text string) {
-	next, ascii, place := w.next, w.ascii, w.place
-	i := 0
-	for ; i < len(text); i++ {
-		v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[text[i]])])
-		if v != place { // mostly equal: the next look-up need not wait for this one
-			if v < 0 {
-				break
+// skip looks how far the text goes on behind byte n, where the state is at place,
+// without a match that begins or ends, and where in the table that leads.
+func (w *walk) skip(text string, n int, place int32) (int, int32) {
+	next, ascii := w.next, w.ascii
+	for n < len(text) {
+		size := 1
+		v := atomic.LoadInt32(&next[uint32(place)+uint32(ascii[text[n]])])
+		if v < 0 && text[n] >= utf8.RuneSelf {
+			var column uint32
+			if column, size = w.dfa.program.alphabet.columnOf(text[n:]); size > 0 {
+				v = atomic.LoadInt32(&next[uint32(place)+column])
 			}
-			place = v
 		}
+		if v < 0 {
+			break
+		}
+		place = v
+		n += size
 	}
-	w.place = place
-	w.pos += i
+	return n, place
 }
 
 // step takes the next character in whatever way is needed. It returns true when
