@@ -182,15 +182,36 @@ func TestMissed(t *testing.T) {
 		want string
 	}{
 		{row(12, 12, 1.1, 0.004), ""},
-		{row(12, 12.1, 1, 0), "Missed: t, c: 12.1 ns at 2k, to reach ≤ 12 ns."},
-		{row(12, 12, 1.2, 0), "Missed: t, c: growth 1.20, to reach ≤ 1.1."},
-		{row(12, 12, 1, 1), "Missed: t, c: 1.00 allocations, to reach 0."},
+		{row(12, 12.1, 1, 0), "t, c: 12.1 ns at 2k, to reach ≤ 12 ns"},
+		{row(12, 12, 1.2, 0), "t, c: growth 1.20, to reach ≤ 1.1"},
+		{row(12, 12, 1, 1), "t, c: 1.00 allocations, to reach 0"},
 		{row(12, missing, missing, missing), ""},
 		{row(missing, 100, 100, 100), ""},
 	} {
 		r := &Report{Sizes: []int{1000, 2000}, Rows: []*Row{tt.row}}
-		if got := strings.Join(r.missed(), "\n"); got != tt.want {
+		if got := strings.Join(r.missed(1), "\n"); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// TestPace: on a slower machine a time is also measured by what Python takes.
+func TestPace(t *testing.T) {
+	report := func(time number) string {
+		ours := &Row{Text: "t", Checker: first, Times: []number{time, time, time}, Limit: 12}
+		python := &Row{Text: "t", Checker: yardstick, Times: []number{1, 2, 2 * yardstickTime}, Limit: missing}
+		return strings.Join((&Report{Sizes: []int{1000, 10_000, 100_000}, Rows: []*Row{ours, python}}).notes(), "\n")
+	}
+	for time, want := range map[number][]string{
+		12: {"takes 1.34 ms, 2.0 times that", "Every figure to reach is reached."},
+		24: {"Missed: t, one criterion: 24.0 ns", "Measured by the time that Python takes here, every figure to reach is reached."},
+		25: {"Missed: t, one criterion: 25.0 ns", "Missed also when measured by the time that Python takes here: t, one criterion: 25.0 ns at 1k, 25.0 ns at 10k, 25.0 ns at 100k, to reach ≤ 24 ns."},
+	} {
+		got := report(time)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%v ns: %q has no %q", time, got, w)
+			}
 		}
 	}
 }
