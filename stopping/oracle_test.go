@@ -134,9 +134,9 @@ func (o *oracle) at(l *written, end, from int) *Decision {
 	}
 	runes := l.runes[:end]
 	if !o.exact {
-		found, err := o.search.MatchRunes(runes)
-		o.undecided = o.undecided || err != nil
-		if !found {
+		found, err := o.search.FindRunesMatchStartingAt(runes, min(from, end))
+		o.undecided = err != nil
+		if found == nil {
 			return nil
 		}
 	}

@@ -27,7 +27,7 @@ var fragments = []string{
 	"</tool_call>\nNow I", "<tool_response>\n8611 m\n</tool_response>", "<think>", "</think>", "\n\n", "\n", " ", "<answer>8611 m</answer>", "<answer>", "</answer>", "The <tool_call> tag opens a call. ",
 	"Thought: I look it up.\n", "Action: search\nAction Input: {\"q\": \"K2\"}\n", "Action: search\n", "\nObservation:", "\nObservation: 8611\n", "Observ", "ation:", "\nQuestion: next?", "Final Answer: 8611 m\n", "final answer： 高度\n", "\nThought: done\n",
 	"<|im_end|>", "<|im_start|>", "<|endoftext|>", "</s>", "<s>", "[TOOL_CALLS] [{\"name\": \"f\"}]", "<function=f>{\"a\": 1}</function>", "<b>x</b>", "<b>x</i>", "```", "```python\nprint(1)\n```\n", "```\n", "def f(x):\n    return x\n\n", "# Title\n", "- item\n- item\ntext\n",
-	"乔戈里峰的高度是八千六百一十一米。", "你好，", "我需要搜索一下。", "真的吗？", "好的！”\n", "🙂🙂", "👩‍👩‍👧", "🇩🇪", "e\u0301", "END", "BEND", "DONE", "therefore it follows. ", "yes", "No, ", "Sure, ", "apples and pears and ", "again again again ",
+	"乔戈里峰的高度是八千六百一十一米。", "你好，", "四个汉字，", "我需要搜索一下。", "真的吗？", "好的！”\n", "🙂🙂", "👩‍👩‍👧", "🇩🇪", "e\u0301", "END", "BEND", "DONE", "therefore it follows. ", "yes", "No, ", "Sure, ", "apples and pears and ", "again again again ",
 	"same line\n", "same line\n", "$12.50 ", "Answer: 42 m", "Answer: 4", "\\boxed{x^{2}}", "https://example.org/a?b=c ", "\"quoted \\\" text\"", "{", "}", "[", "]", "\"", "\\", "\r\n", "Human:", "\nHuman:\n", "\xff", "\xe4\xbd", "\u2028", "STOP", "ſtop", "\u212a2",
 }
 
