@@ -228,7 +228,7 @@ func (m *Matcher) give(text string, to int) string {
 // earlier one when a criterion had fired, otherwise one with the reason Closed.
 // Closing again gives back nothing more.
 func (m *Matcher) Close() Step {
-	m.ended = true
+	m.ended, m.quick = true, false
 	if m.stop == nil {
 		text := m.text.String()
 		end := len(text)

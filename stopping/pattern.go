@@ -3,7 +3,9 @@ package stopping
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
@@ -55,7 +57,7 @@ func newPattern(c *Criterion) (*pattern, *CompileError) {
 	if contains(tree.Root, syntax.NtStart) {
 		return nil, regexError(c, strings.Index(c.Regex, `\G`), `\G has no meaning in a stream`, `use \A for the start of the text`)
 	}
-	plain.MatchTimeout = c.Budget
+	plain.MatchTimeout = timeout(c)
 	switch empty, err := plain.MatchString(""); {
 	case err != nil:
 		return nil, regexError(c, -1, "the empty text alone takes longer than the budget", "do not repeat what may be empty")
@@ -95,7 +97,7 @@ func (p *pattern) build(c *Criterion) *CompileError {
 		var re *regexp2.Regexp
 		options = append(options, regexp2.Singleline, regexp2.OptionMaxBacktrackingStackSize(stackSlots))
 		if re, err = regexp2.Compile(pattern, options...); err == nil {
-			re.MatchTimeout = c.Budget
+			re.MatchTimeout = timeout(c)
 		}
 		return re
 	}
@@ -108,6 +110,9 @@ func (p *pattern) build(c *Criterion) *CompileError {
 	}
 	return nil
 }
+
+// timeout is the budget, short of what makes regexp2's clock overflow.
+func timeout(c *Criterion) time.Duration { return min(c.Budget, math.MaxInt64/2) }
 
 // anchor ties a pattern to the end of the text. A pattern may end inside a
 // comment or a \Q quotation, which would swallow what is added; the ending that

@@ -21,6 +21,9 @@ const (
 	unbounded = math.MaxInt32
 	// maxOps is how many instructions a pattern may have.
 	maxOps = 1 << 14
+	// maxNodes is how many nodes may be read for them. Counted repetitions of
+	// what takes no character multiply nodes, but not instructions.
+	maxNodes = 4 * maxOps
 	// maxCount is up to where repetitions are counted. Overlapping matches of a
 	// longer one would each need a state of their own.
 	maxCount = 128
@@ -37,6 +40,7 @@ type compiler struct {
 	bare     bool                        // assertions are left out
 	depth    int
 	limit    int // instructions
+	nodes    int // read
 	overflow bool
 	missing  []string // what the automaton does not know of the pattern
 }
@@ -67,7 +71,8 @@ func (p *program) pattern(root, written *syntax.RegexNode) (start int32, missing
 // compile appends the instructions of a node, which go to next, and gives the
 // first of them.
 func (c *compiler) compile(n *syntax.RegexNode, next int32) int32 {
-	if len(c.ops) > c.limit {
+	c.nodes++
+	if len(c.ops) > c.limit || c.nodes > maxNodes {
 		c.overflow = true
 		return next
 	}
@@ -269,7 +274,7 @@ func (c *compiler) look(n *syntax.RegexNode, next int32) int32 {
 	sub.missing = nil
 	ops, looks := len(c.ops), len(c.looks)
 	start := sub.compile(n.Children[0], c.emit(op{code: opAccept}))
-	c.overflow = sub.overflow
+	c.overflow, c.nodes = sub.overflow, sub.nodes
 	if len(sub.missing) > 0 || endsText(n.Children[0]) {
 		c.ops, c.looks = c.ops[:ops], c.looks[:looks]
 		c.miss("a lookbehind that is not regular")

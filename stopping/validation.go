@@ -2,6 +2,7 @@ package stopping
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -108,6 +109,8 @@ func checkRepetition(r *Repetition) (problem, hint string) {
 		return "Max is smaller than Min", "exchange them"
 	case r.Count < 2:
 		return "Count is less than 2", "a pattern that stands once is no repetition"
+	case r.Count > math.MaxInt/maxPeriod:
+		return "Count is larger than any text", "leave the criterion out"
 	}
 	return "", ""
 }

@@ -1,0 +1,103 @@
+package stopping
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Nothing that a pattern says may multiply the work of compiling it.
+func TestCompileIsBounded(t *testing.T) {
+	references := "()"
+	for group := 1; group < 9; group++ {
+		references += "(" + strings.Repeat(fmt.Sprintf(`\%d`, group), 100) + ")"
+	}
+	many := strings.Repeat
+	for name, pattern := range map[string]string{
+		"counts of nothing":     many("(", 12) + many("){100}", 12) + "a",
+		"counts of a lookahead": many("(", 12) + "(?=a)" + many("){100}", 12) + "a",
+		"counts of characters":  many("(", 12) + "a" + many("){100}", 12),
+		"references to nothing": references + `\9a`,
+		"nested loops":          many("(", 2000) + "a" + many(")+", 2000),
+		"nested options":        many("(", 2000) + "a" + many(")?", 2000) + "b",
+		"nested lookbehinds":    many("(?<=", 1300) + "a" + many(")", 1300) + "b",
+		"lookbehinds":           many("(?<=a.*)", 1000) + "b",
+		"alternatives":          many("a.|", 2000) + "b",
+	} {
+		done := make(chan error)
+		go func() {
+			_, err := Compile(Criterion{Name: "a", Regex: pattern})
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			var refused *CompileError
+			if err != nil && !errors.As(err, &refused) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: Compile hangs", name)
+		}
+	}
+}
+
+func TestLargestNumbers(t *testing.T) {
+	for _, count := range []int{math.MaxInt, math.MaxInt/2 + 2, math.MaxInt/maxPeriod + 1} {
+		_, err := Compile(Criterion{Name: "a", Repetition: &Repetition{Count: count}})
+		var refused *CompileError
+		if !errors.As(err, &refused) {
+			t.Errorf("a repetition of %d is compiled: %v", count, err)
+		}
+	}
+	set := compile(t,
+		Criterion{Name: "repetition", Repetition: &Repetition{Max: maxPeriod, Count: math.MaxInt / maxPeriod}},
+		Criterion{Name: "bytes", Bytes: math.MaxInt},
+		Criterion{Name: "sentences", Sentences: math.MaxInt},
+		Criterion{Name: "tokens", Tokens: math.MaxInt},
+		Criterion{Name: "late", Literal: "a", MinBytes: math.MaxInt},
+		Criterion{Name: "later", Literal: "a", MinTokens: math.MaxInt},
+		Criterion{Name: "long", Regex: "a{2147483647}b"},
+	)
+	if o := follow(t, set, strings.Split(strings.Repeat("aaaa,", 200), ",")); o.fired() != nil {
+		t.Errorf("fired: %+v", o.fired())
+	}
+}
+
+// Budgets at both ends of their type are budgets like others.
+func TestLargestBudget(t *testing.T) {
+	for _, budget := range []time.Duration{1, time.Hour, math.MaxInt64 - 1, math.MaxInt64} {
+		set := compile(t, Criterion{Name: "a", Regex: `(?<q>['"]).*?\k<q>`, Budget: budget})
+		if d := follow(t, set, []string{`a 'b" c' d`}).fired(); d == nil || d.MatchEnd != 8 {
+			t.Errorf("budget %d: %+v", budget, d)
+		}
+	}
+}
+
+func TestWriteAfterTheEnd(t *testing.T) {
+	set := compile(t, Criterion{Name: "a", Literal: "stop"})
+	for name, end := range map[string]func(m *Matcher){
+		"Close": func(m *Matcher) { m.Close() },
+		"stop":  func(m *Matcher) { m.Write("stop", 1) },
+		"close after a stop": func(m *Matcher) {
+			m.Write("stop it", 1)
+			m.Close()
+		},
+	} {
+		m := set.Matcher()
+		unstopped(t, m, "begin ")
+		unstopped(t, m, "middle ")
+		end(m)
+		before := m.Tally()
+		for _, chunk := range []string{"", "late", "你"} {
+			if step, err := m.Write(chunk, 1); !errors.Is(err, ErrEnded) || step.Emit != "" || step.Stop != nil {
+				t.Errorf("after %s: Write(%q) gives %+v, %v", name, chunk, step, err)
+			}
+		}
+		if m.Tally() != before {
+			t.Errorf("after %s: the tally changes from %+v to %+v", name, before, m.Tally())
+		}
+	}
+}
