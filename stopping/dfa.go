@@ -146,7 +146,7 @@ func (d *dfa) without(s *state, entry int) *state {
 	if known := d.known[string(b.key)]; known != nil {
 		return known
 	}
-	r := &state{row: -1, context: s.context, scopes: s.scopes, items: slices.Clone(b.items)}
+	r := &state{row: -1, context: s.context, scopes: slices.Clone(s.scopes), items: slices.Clone(b.items)}
 	key := slices.Clone(b.key)
 	b.complete(r)
 	b.key = key
