@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -99,5 +100,24 @@ func TestWriteAfterTheEnd(t *testing.T) {
 		if m.Tally() != before {
 			t.Errorf("after %s: the tally changes from %+v to %+v", name, before, m.Tally())
 		}
+	}
+}
+
+// A thousand criteria take the room of one table, not of a thousand.
+func TestManyCriteriaAreSmall(t *testing.T) {
+	var criteria []Criterion
+	for i := range 1000 {
+		criteria = append(criteria, Criterion{Name: fmt.Sprint(i), Literal: string(rune(0x4e00+i)) + "。"})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	set := compile(t, criteria...)
+	d := follow(t, set, strings.Split(strings.Repeat("一丁七 ", 1000)+"丂。", " ")).fired()
+	runtime.ReadMemStats(&after)
+	if d == nil || d.Criterion.Name != "2" || d.MatchEnd-d.MatchStart != 6 {
+		t.Errorf("%+v", d)
+	}
+	if size := after.TotalAlloc - before.TotalAlloc; size > 50<<20 {
+		t.Errorf("%d MiB", size>>20)
 	}
 }

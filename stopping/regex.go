@@ -44,7 +44,7 @@ func (x *follower) confirm(text string, w *walk, a accept) (match, bool, error) 
 // track finds the start of the match that ends at byte end.
 func (x *follower) track(text string, end int) int {
 	if x.tracker == nil {
-		x.tracker = newWalk(x.starts)
+		x.tracker = newWalk(x.starts())
 	}
 	for x.tracker.pos < end {
 		x.tracker.run(text, end)

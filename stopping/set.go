@@ -1,6 +1,7 @@
 package stopping
 
 import (
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -20,10 +21,11 @@ type compiled struct {
 	Criterion
 	place   int
 	pattern *pattern // nil unless Regex is set
-	// starts finds where a match began; nil when the automaton of the set keeps
-	// the starts, because text may have to be held back from there on, or
-	// because the pattern has to be run from there on.
-	starts *dfa
+	// starts gives the automaton that finds where a match began, made for the
+	// first one that fires. It is nil when the automaton of the set keeps the
+	// starts, because text may have to be held back from there on, or because
+	// the pattern has to be run from there on.
+	starts func() *dfa
 	begins func(r rune) bool // whether a match can begin with the character
 }
 
@@ -89,7 +91,7 @@ func (s *Set) build() error {
 	a.freeze()
 	s.automaton = newDFA(union)
 	for i, p := range starts {
-		s.criteria[i].starts = newDFA(p)
+		s.criteria[i].starts = sync.OnceValue(func() *dfa { return newDFA(p) })
 	}
 	for e, i := range s.followed {
 		c := &s.criteria[i]
