@@ -22,6 +22,7 @@ type pattern struct {
 	groups    []string          // names given by the user
 	root      *syntax.RegexNode // of the pattern tied to the end of the text
 	written   *syntax.RegexNode // of the plain pattern, see tree.go
+	atomic    bool              // the user wrote atomic groups
 	anchored  string            // the pattern tied to the end of the text
 	looksBack bool              // further than one character
 	longest   int               // characters of the longest match, or unbounded
@@ -65,7 +66,7 @@ func newPattern(c *Criterion) (*pattern, *CompileError) {
 		return nil, regexError(c, -1, "the pattern matches the empty string, so it would stop before the first character",
 			"make at least one character mandatory, for example + in place of *")
 	}
-	p := &pattern{written: tree.Root}
+	p := &pattern{written: tree.Root, atomic: hasAtomic(tree.Root) && mayBeAtomic(c.Regex)}
 	for _, name := range plain.GetGroupNames() {
 		if strings.Trim(name, "0123456789") != "" {
 			p.groups = append(p.groups, name)

@@ -110,7 +110,7 @@ func (c *compiled) addTo(p *program, tracked bool) {
 	if c.pattern == nil {
 		e.start = p.literal(c.Literal)
 	} else {
-		e.start, c.pattern.missing = p.pattern(c.pattern.root, c.pattern.written)
+		e.start, c.pattern.missing = p.pattern(c.pattern.root, c.pattern.atomic)
 	}
 	e.tracked = tracked || !c.exact()
 	e.youngest = c.exact() && c.Captures == Nearest

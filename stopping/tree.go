@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dlclark/regexp2/v2/syntax"
 )
@@ -54,10 +55,10 @@ func (c *compiler) miss(what string) {
 
 // pattern appends the instructions of a pattern and says what they do not
 // know. Without such things they accept exactly what the pattern matches.
-func (p *program) pattern(root, written *syntax.RegexNode) (start int32, missing []string) {
+func (p *program) pattern(root *syntax.RegexNode, atomic bool) (start int32, missing []string) {
 	ops, looks := len(p.ops), len(p.looks)
 	for _, most := range []int{maxCount, maxCount / 8, 2, 1, 0} {
-		c := &compiler{program: p, groups: groupsOf(root), most: most, limit: ops + maxOps, atomic: hasAtomic(written)}
+		c := &compiler{program: p, groups: groupsOf(root), most: most, limit: ops + maxOps, atomic: atomic}
 		start = c.compile(root, p.emit(op{code: opAccept}))
 		if !c.overflow {
 			return start, c.missing
@@ -317,6 +318,14 @@ func groupsOf(root *syntax.RegexNode) map[int][]*syntax.RegexNode {
 
 func hasAtomic(n *syntax.RegexNode) bool {
 	return n.T == syntax.NtAtomic || n.IsAtomicloopFamily() || slices.ContainsFunc(n.Children, hasAtomic)
+}
+
+// mayBeAtomic reports whether a pattern can have atomic groups of the user's. In
+// a lookbehind the parser makes some itself, also from right to left; they
+// change nothing.
+func mayBeAtomic(regex string) bool {
+	regex = strings.Join(strings.Fields(regex), "") // what (?x) leaves out
+	return slices.ContainsFunc([]string{"(?>", "++", "*+", "?+", "}+", `\R`, "#"}, func(s string) bool { return strings.Contains(regex, s) })
 }
 
 // children are the children of a node in the order of the text.
