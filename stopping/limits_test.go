@@ -121,3 +121,25 @@ func TestManyCriteriaAreSmall(t *testing.T) {
 		t.Errorf("%d MiB", size>>20)
 	}
 }
+
+// The groups of a match behind a lookbehind need the text before it. It is
+// decoded once, not once a match.
+func TestLookbehindsReadTheTextOnce(t *testing.T) {
+	set := compile(t, Criterion{Name: "b", Regex: `(?<=a)(?<g>b)`, Action: Notify})
+	text := strings.Repeat("ab", 1<<13)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	o := follow(t, set, []string{text})
+	runtime.ReadMemStats(&after)
+	if len(o.notified) != 1<<13 {
+		t.Fatalf("%d matches", len(o.notified))
+	}
+	for i, d := range o.notified {
+		if d.MatchEnd != 2*i+2 || d.Groups["g"] != "b" {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if size := after.TotalAlloc - before.TotalAlloc; size > 100<<20 {
+		t.Errorf("%d MiB", size>>20)
+	}
+}

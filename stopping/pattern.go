@@ -112,8 +112,14 @@ func (p *pattern) build(c *Criterion) *CompileError {
 	return nil
 }
 
-// timeout is the budget, short of what makes regexp2's clock overflow.
-func timeout(c *Criterion) time.Duration { return min(c.Budget, math.MaxInt64/2) }
+// timeout is the budget as regexp2 takes it: its clock overflows close to the
+// largest one, which stands for no limit.
+func timeout(c *Criterion) time.Duration {
+	if c.Budget > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return c.Budget
+}
 
 // anchor ties a pattern to the end of the text. A pattern may end inside a
 // comment or a \Q quotation, which would swallow what is added; the ending that

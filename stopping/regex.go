@@ -13,7 +13,7 @@ type follower struct {
 	*compiled
 	tracker *walk    // finds the start; nil until needed
 	window  *window  // nil when the automaton is exact
-	text    runeText // nothing when the automaton is exact
+	text    runeText // what regexp2 has read; not used when it reads no more than a match
 }
 
 func newFollower(c *compiled) *follower {
@@ -66,18 +66,17 @@ func (x *follower) reported(end int) {
 // capture fills in the groups of a match. The pattern looks back at most one
 // character, or else everywhere.
 func (x *follower) capture(text string, m match) (match, bool, error) {
-	from := 0
+	part := &x.text
 	if !x.pattern.looksBack {
-		from = before(text, m.start)
+		part = &runeText{end: before(text, m.start)}
 	}
-	part := runeText{end: from}
 	part.extend(text, m.end)
 	found, err := x.pattern.here.FindRunesMatchStartingAt(part.runes, part.index(m.start))
 	if err != nil {
 		return match{}, false, x.failure(err, m.end)
 	}
 	if found != nil {
-		x.result(found, &part, text, &m)
+		x.result(found, part, text, &m)
 	}
 	return m, true, nil
 }
