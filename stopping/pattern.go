@@ -171,7 +171,8 @@ func parseError(c *Criterion, err error) *CompileError {
 }
 
 // errorPosition is the byte after which every longer beginning of the pattern
-// fails in the same way, because the parser reads from left to right.
+// fails in the same way, because the parser reads from left to right. A bracket
+// that is never closed is the one behind the longest beginning that is valid.
 func errorPosition(regex string, code syntax.ErrorCode) int {
 	if len(regex) > 1024 {
 		return -1 // it takes one parse a character
@@ -181,7 +182,8 @@ func errorPosition(regex string, code syntax.ErrorCode) int {
 		_, size := utf8.DecodeLastRuneInString(regex[:end])
 		_, err := syntax.Parse(regex[:end], syntax.ParseOptions{RegexOptions: syntax.Singleline})
 		var e *syntax.Error
-		if !errors.As(err, &e) || e.Code != code {
+		same := errors.As(err, &e) && e.Code == code
+		if !same && (err == nil || code != syntax.ErrMissingParen) {
 			break
 		}
 		end -= size
