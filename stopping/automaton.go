@@ -22,7 +22,7 @@ type state struct {
 	moves     []int32
 	registers int
 	holds     []hold
-	accepts   []accept // by place in the set
+	accepts   []accept // by entry
 }
 
 const (
@@ -222,8 +222,6 @@ func (b *builder) follow(item int32, before context, next symbol) {
 			}
 		case opSplit:
 			b.stack = append(b.stack, o.y<<1|final, o.x<<1|final)
-		case opJump:
-			b.stack = append(b.stack, o.x<<1|final)
 		case opAssert:
 			if ok, last := o.assert.holds(before, next); ok {
 				b.stack = append(b.stack, o.x<<1|final|int32(bit(last)))
@@ -244,15 +242,12 @@ func (b *builder) arrive(item int32) {
 	if !b.taken.add(item) {
 		return
 	}
-	switch o.code {
-	case opSplit:
+	if o.code == opSplit {
 		b.arrive(o.x<<1 | item&1)
 		b.arrive(o.y<<1 | item&1)
-	case opJump:
-		b.arrive(o.x<<1 | item&1)
-	default:
-		b.items = append(b.items, item)
+		return
 	}
+	b.items = append(b.items, item)
 }
 
 func contextAfter(c *class) context {

@@ -16,7 +16,7 @@ type Matcher struct {
 	patterns []*follower // by entry of the automaton
 	watches  []*watch
 	strips   bool // something may have to be held back
-	quick    bool // glide may be tried
+	quick    bool // nothing is held back and no watch looks, so glide may be tried
 	given    int  // bytes given out
 	tokens   int  // tokens received
 	ended    bool
@@ -72,7 +72,7 @@ func (m *Matcher) Write(chunk string, tokens int) (Step, error) {
 // it and nothing is held back.
 func (m *Matcher) glide(chunk string) bool {
 	w := m.walk
-	if !m.quick || w.pos != m.given {
+	if !m.quick {
 		return false
 	}
 	next, ascii, place := w.next, w.ascii, w.place

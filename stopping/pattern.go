@@ -38,7 +38,7 @@ type pattern struct {
 // groups and on long lists of alternatives grows with the square.
 const maxRegex = 8 << 10
 
-// newPattern compiles a regex. Errors are of type *CompileError, without name.
+// newPattern parses a regex. build compiles it, when more is known.
 func newPattern(c *Criterion) (*pattern, *CompileError) {
 	if len(c.Regex) > maxRegex {
 		return nil, &CompileError{Criterion: c.Name, Field: "Regex", Position: -1,

@@ -15,9 +15,8 @@ type program struct {
 
 // An entry is where a pattern begins.
 type entry struct {
-	criterion int // place in the set
-	start     int32
-	scope     int // place in the program's scopes, -1 for anywhere
+	start int32
+	scope int // place in the program's scopes, -1 for anywhere
 	// tracked keeps apart the matches by their start. youngest says that of two
 	// starts the later one counts, otherwise the earlier one does.
 	tracked, youngest bool
@@ -30,7 +29,6 @@ type opcode uint8
 const (
 	opChar   opcode = iota // takes a character of set, goes to x
 	opSplit                // goes to x and y
-	opJump                 // goes to x
 	opAssert               // goes to x if assertion holds
 	opLook                 // goes to x if the lookbehind with this number holds
 	opAccept               // the pattern has matched

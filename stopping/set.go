@@ -106,7 +106,7 @@ func (s *Set) build() error {
 // addTo adds the criterion to a program. A pattern that the automaton does not
 // know in full has to be run from the earliest start that is possible.
 func (c *compiled) addTo(p *program, tracked bool) {
-	e := entry{criterion: c.place, tracked: tracked, holds: c.strips(), scope: p.scope(c.Scope)}
+	e := entry{holds: c.strips(), scope: p.scope(c.Scope)}
 	if c.pattern == nil {
 		e.start = p.literal(c.Literal)
 	} else {
