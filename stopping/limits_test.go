@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,5 +142,38 @@ func TestLookbehindsReadTheTextOnce(t *testing.T) {
 	}
 	if size := after.TotalAlloc - before.TotalAlloc; size > 100<<20 {
 		t.Errorf("%d MiB", size>>20)
+	}
+}
+
+// A pattern that gives up ends the output at the byte where it did, however the
+// text was cut.
+func TestOutputEndsWhereAPatternGivesUp(t *testing.T) {
+	set := compile(t, Criterion{Name: "slow", Regex: `^(\w+\s?)+\1=$`, Budget: time.Millisecond})
+	text := "abdfghijklmnopquvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678="
+	m := set.Matcher()
+	step, err := m.Write(text+" and more", 1)
+	if !errors.Is(err, ErrTime) || step.Emit != text {
+		t.Errorf("%q, %v", step.Emit, err)
+	}
+	if last := m.Close(); last.Emit != " and more" {
+		t.Errorf("%q after the error", last.Emit)
+	}
+}
+
+// Every token counts, also those in which nothing can begin or end, and the one
+// that holds the last byte of the match.
+func TestMinTokensCountsAllTokens(t *testing.T) {
+	for _, c := range []Criterion{
+		{Literal: "stop"}, {Regex: `sto(?!x)p`}, {Regex: "stop", Strip: true},
+		{Repetition: &Repetition{Min: 4, Count: 2}}, {JSON: true}, {Sentences: 1},
+	} {
+		c.Name, c.MinTokens = "c", 7
+		set := compile(t, c)
+		for before := range 10 {
+			o := follow(t, set, append(slices.Repeat([]string{"so "}, before), `{}stopstop! `))
+			if fired := o.fired() != nil; fired != (before+1 >= 7) {
+				t.Errorf("%+v: fired %t with the token %d", c, fired, before+1)
+			}
+		}
 	}
 }

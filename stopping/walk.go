@@ -27,8 +27,9 @@ func newWalk(d *dfa) *walk {
 	return w
 }
 
-// quick reports whether the next bytes need nothing but the table.
-func (w *walk) quick() bool { return w != nil && w.off == nil && len(w.holds) == 0 }
+// quick reports whether the next bytes need nothing but the table, if nothing is
+// held back.
+func (w *walk) quick() bool { return w != nil && w.off == nil }
 
 // run takes the characters up to byte to, where a character ends. It returns
 // true behind a character where a match ends.
