@@ -52,6 +52,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"empty match at the end", []Criterion{{Name: "c", Regex: `$`}}, "Regex", -1, "empty string"},
 		{"empty match by lookahead", []Criterion{{Name: "c", Regex: `(?!a)`}}, "Regex", -1, "empty string"},
 		{"too large", []Criterion{{Name: "c", Regex: strings.Repeat("(?:", 100_000)}}, "Regex", -1, "larger than"},
+		{"too large a literal", []Criterion{{Name: "c", Literal: strings.Repeat("a", 1<<13+1)}}, "Literal", -1, "larger than"},
+		{"too large a tag", []Criterion{{Name: "c", Literal: "a", Scope: Scope{Open: "a", Close: strings.Repeat("b", 1<<13+1)}}}, "Scope", -1, "larger than"},
 		{"endless on nothing", []Criterion{{Name: "c", Regex: `(?:a?|b?){40}(?:a?|b?){40}(?:(?:a|b)?)*\b`, Budget: time.Millisecond}}, "Regex", -1, "longer than the budget"},
 		{"no name", []Criterion{{Literal: "a"}}, "Name", -1, "empty"},
 		{"same name", []Criterion{{Name: "c", Literal: "a"}, {Name: "c", JSON: true}}, "Name", -1, "two"},

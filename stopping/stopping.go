@@ -16,7 +16,7 @@ type Criterion struct {
 	// and not empty.
 	Name string
 
-	// Literal fires when the text ends with this string.
+	// Literal fires when the text ends with this string, of at most 8 KiB.
 	Literal string
 
 	// Regex fires when the text ends with a match. The syntax is regexp2's
@@ -78,6 +78,7 @@ type Repetition struct {
 // itself starts inside. Regions do not nest.
 type Scope struct {
 	// Open and Close are the tags of the region, for example <think> and </think>.
+	// Tags and marker have at most 8 KiB each.
 	Open, Close string
 	// Outside means that a match starts outside the region, otherwise inside it.
 	Outside bool

@@ -11,6 +11,10 @@ import (
 // maxPeriod bounds the work that a repetition takes for each byte.
 const maxPeriod = 4096
 
+// maxLiteral bounds the work that a literal or a tag takes for each character: in
+// "aaaa" a match may begin at every one of them.
+const maxLiteral = 8 << 10
+
 // validate refuses criteria that contradict themselves or each other.
 func validate(c *Criterion, place int, seen map[string]bool) error {
 	refuse := func(field, problem, hint string) error {
@@ -50,6 +54,9 @@ func validate(c *Criterion, place int, seen map[string]bool) error {
 	}
 	if !slices.Contains([]Captures{"", Leftmost, Nearest}, c.Captures) {
 		return refuse("Captures", fmt.Sprintf("unknown choice %q", c.Captures), "use leftmost or nearest")
+	}
+	if len(c.Literal) > maxLiteral {
+		return refuse("Literal", fmt.Sprintf("it is larger than %d bytes", maxLiteral), "take the end of it")
 	}
 	if !utf8.ValidString(c.Literal) {
 		return refuse("Literal", "it is not valid UTF-8", "text is compared at whole characters")
@@ -123,6 +130,8 @@ func checkScope(s *Scope) (problem, hint string) {
 		return "StartsInside without Open and Close", "set the tags"
 	case s.Open == "" && s.Outside:
 		return "Outside without Open and Close", "set the tags"
+	case max(len(s.Open), len(s.Close), len(s.After)) > maxLiteral:
+		return fmt.Sprintf("a tag is larger than %d bytes", maxLiteral), "take the end of it"
 	case !utf8.ValidString(s.Open + s.Close + s.After):
 		return "a tag is not valid UTF-8", "text is compared at whole characters"
 	}
