@@ -290,7 +290,8 @@ func (b *builder) makeKey(ctx context, moves []int32) {
 	b.key = k
 }
 
-// state writes what step has computed into s, and returns it.
+// state writes what step has computed into s, which may be the state that the
+// step was taken from, and returns it.
 func (b *builder) state(s, from *state, c *class) *state {
 	s.row, s.context = -1, contextAfter(c)&b.context
 	s.scopes = append(s.scopes[:0], b.scopes...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // Nothing that a pattern says may multiply the work of compiling it.
@@ -175,5 +176,26 @@ func TestMinTokensCountsAllTokens(t *testing.T) {
 				t.Errorf("%+v: fired %t with the token %d", c, fired, before+1)
 			}
 		}
+	}
+}
+
+// A match of limited length holds back no more than that, even where the
+// automaton would take a longer one.
+func TestHoldsBackNoMoreThanAMatch(t *testing.T) {
+	set := compile(t, Criterion{Name: "w", Regex: `<a{200}>`, Strip: true})
+	if plan := set.Plan(); plan[0].Engine != Windowed {
+		t.Fatalf("%+v", plan)
+	}
+	m := set.Matcher()
+	unstopped(t, m, "<")
+	for range 500 {
+		unstopped(t, m, "aaaaaaaaaa")
+	}
+	if n := m.Tally(); n.Held != 202*utf8.UTFMax {
+		t.Errorf("%+v", n)
+	}
+	d := follow(t, set, []string{"<", strings.Repeat("a", 5000), "<", strings.Repeat("a", 200), ">"}).fired()
+	if d == nil || d.MatchStart != 5001 || d.KeepEnd != 5001 {
+		t.Errorf("%+v", d)
 	}
 }

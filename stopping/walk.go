@@ -18,7 +18,7 @@ type walk struct {
 	spare   []int
 	builder *builder // computes states that have no row
 	lost    int      // characters for which it did
-	pair    [2]state // the present and the next of them
+	own     state    // the last one that was computed here
 }
 
 func newWalk(d *dfa) *walk {
@@ -113,11 +113,7 @@ func (w *walk) stepOff(c *class) *state {
 			return s
 		}
 	}
-	s := &w.pair[0]
-	if s == w.off {
-		s = &w.pair[1]
-	}
-	return w.builder.state(s, w.off, c)
+	return w.builder.state(&w.own, w.off, c)
 }
 
 // enter makes a state the present one.
