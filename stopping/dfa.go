@@ -147,9 +147,7 @@ func (d *dfa) without(s *state, entry int) *state {
 		return known
 	}
 	r := &state{row: -1, context: s.context, scopes: slices.Clone(s.scopes), items: slices.Clone(b.items)}
-	key := slices.Clone(b.key)
 	b.complete(r)
-	b.key = key
 	d.intern(r)
 	return r
 }

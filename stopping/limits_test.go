@@ -199,3 +199,26 @@ func TestHoldsBackNoMoreThanAMatch(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// A lookahead that reads far is read where a match may start, which mostly is
+// one place, and not at every character, as from the end backwards.
+func TestLookaheadsReadTheTextOnce(t *testing.T) {
+	text := "<c>" + strings.Repeat("ay", 50_000) + "!z!"
+	for regex, end := range map[string]int{
+		`^(?=.*z).*!`:         len(text),
+		`<c>(?=.*z).*?!`:      len(text),
+		`<c>(?:(?=.*z).*|x)!`: len(text),
+		`\A(?:(?!.*y).*!)`:    0,
+	} {
+		set := compile(t, Criterion{Name: "c", Regex: regex})
+		if plan := set.Plan(); plan[0].Engine != Gated {
+			t.Fatalf("%+v", plan)
+		}
+		o, err := stream(set, false, []string{text})
+		if err != nil {
+			t.Errorf("%s: %v", regex, err)
+		} else if d := o.fired(); end == 0 && d != nil || end > 0 && (d == nil || d.MatchEnd != end) {
+			t.Errorf("%s: %+v", regex, d)
+		}
+	}
+}

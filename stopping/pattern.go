@@ -31,7 +31,7 @@ type pattern struct {
 	// What regexp2 runs; nil where it is not needed.
 	forward *regexp2.Regexp // the pattern, ending at the end of the text
 	here    *regexp2.Regexp // the same, starting where the search starts
-	reverse *regexp2.Regexp // the same from the end backwards; nil also where it would mean something else
+	reverse *regexp2.Regexp // the same from the end backwards; nil also where it would mean something else or take longer
 }
 
 // maxRegex bounds the time that compiling takes: the work on deeply nested
@@ -105,7 +105,7 @@ func (p *pattern) build(c *Criterion) *CompileError {
 	gated := len(p.missing) > 0
 	p.forward = compile(p.anchored, gated)
 	p.here = compile(`\G`+p.anchored, gated && c.Captures == Nearest || !gated && len(p.groups) > 0)
-	p.reverse = compile(p.anchored, gated && reversible(p.written), regexp2.RightToLeft)
+	p.reverse = compile(p.anchored, gated && reversible(p.written) && !looksFar(p.root), regexp2.RightToLeft)
 	if err != nil {
 		return parseError(c, err)
 	}

@@ -416,6 +416,13 @@ func reversible(n *syntax.RegexNode) bool {
 	return !slices.ContainsFunc(n.Children, func(c *syntax.RegexNode) bool { return !reversible(c) })
 }
 
+// looksFar reports whether a lookahead reads text of any length. From the end
+// backwards it would read the rest of the text at every character.
+func looksFar(n *syntax.RegexNode) bool {
+	ahead := (n.T == syntax.NtPosLook || n.T == syntax.NtNegLook) && n.Options&syntax.RightToLeft == 0
+	return ahead && longest(n.Children[0]) == unbounded || slices.ContainsFunc(n.Children, looksFar)
+}
+
 // contains reports whether a node of this type is in the tree.
 func contains(n *syntax.RegexNode, t syntax.NodeType) bool {
 	return n.T == t || slices.ContainsFunc(n.Children, func(c *syntax.RegexNode) bool { return contains(c, t) })
