@@ -222,3 +222,24 @@ func TestLookaheadsReadTheTextOnce(t *testing.T) {
 		}
 	}
 }
+
+// A region ends where its closing tag does: what stands directly behind it
+// starts outside, for kinds that the automaton knows and for those it does not.
+func TestStartsDirectlyBehindTags(t *testing.T) {
+	for _, c := range []Criterion{
+		{JSON: true}, {Sentences: 1}, {Repetition: &Repetition{Min: 2, Count: 2}}, {Bytes: 1},
+		{Literal: "{}{}! "}, {Regex: `\{(?!x)}\{}! `},
+	} {
+		c.Name = "c"
+		for outside, tags := range map[bool]string{false: "<t></t>", true: "</t><t>"} {
+			c.Scope = Scope{Open: "<t>", Close: "</t>", Outside: outside, StartsInside: outside}
+			if d := follow(t, compile(t, c), []string{tags + "{}{}! "}).fired(); d != nil && d.MatchStart >= len(tags) {
+				t.Errorf("%+v fires where its scope is closed: %+v", c, d)
+			}
+			c.Scope.StartsInside = !outside
+			if d := follow(t, compile(t, c), []string{"{}{}! "}).fired(); d == nil {
+				t.Errorf("%+v does not fire where its scope is open", c)
+			}
+		}
+	}
+}

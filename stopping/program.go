@@ -141,10 +141,10 @@ func (p *program) scope(s Scope) int {
 	return len(p.scopes) - 1
 }
 
-// begins says which characters a match from an instruction on can begin with.
+// begins says which characters a match from an instruction on can begin with,
+// if it has any.
 func (p *program) begins(start int32) func(r rune) bool {
 	var sets []int32
-	always := false
 	seen := map[int32]bool{}
 	var visit func(pc int32)
 	visit = func(pc int32) {
@@ -159,13 +159,12 @@ func (p *program) begins(start int32) func(r rune) bool {
 			visit(o.x)
 			visit(o.y)
 		case opAccept:
-			always = true
 		default:
 			visit(o.x)
 		}
 	}
 	visit(start)
 	return func(r rune) bool {
-		return always || slices.ContainsFunc(sets, func(n int32) bool { return p.alphabet.sets[n].has(r) })
+		return slices.ContainsFunc(sets, func(n int32) bool { return p.alphabet.sets[n].has(r) })
 	}
 }
