@@ -13,7 +13,7 @@ type follower struct {
 	*compiled
 	tracker *walk    // finds the start; nil until needed
 	window  *window  // nil when the automaton is exact
-	text    runeText // what regexp2 has read; not used when it reads no more than a match
+	text    runeText // what regexp2 reads
 }
 
 func newFollower(c *compiled) *follower {
@@ -67,10 +67,7 @@ func (x *follower) reported(end int) {
 // character, or else everywhere.
 func (x *follower) capture(text string, m match) (match, bool, error) {
 	part := &x.text
-	if !x.pattern.looksBack {
-		part = &runeText{end: before(text, m.start)}
-	}
-	part.extend(text, m.end)
+	part.cover(text, x.context(text, m.start), m.end)
 	found, err := x.pattern.here.FindRunesMatchStartingAt(part.runes, part.index(m.start))
 	if err != nil {
 		return match{}, false, x.failure(err, m.end)
@@ -85,7 +82,7 @@ func (x *follower) capture(text string, m match) (match, bool, error) {
 func (x *follower) verify(text string, end, from int) (match, bool, error) {
 	p := x.pattern
 	x.window.advance(text, end)
-	x.text.extend(text, end)
+	x.text.cover(text, x.context(text, from), end)
 	first := x.text.index(from)
 	if p.longest != unbounded {
 		first = max(first, len(x.text.runes)-p.longest)
@@ -95,7 +92,11 @@ func (x *follower) verify(text string, end, from int) (match, bool, error) {
 		return match{}, false, nil
 	}
 	if p.reverse != nil {
-		if ok, err := p.reverse.MatchRunes(x.text.runes); err != nil || !ok {
+		runes := x.text.runes
+		if !p.looksBack { // one character of context; what is before it takes time
+			runes = runes[max(0, first-1):]
+		}
+		if ok, err := p.reverse.MatchRunes(runes); err != nil || !ok {
 			return match{}, false, x.failure(err, end)
 		}
 	}
@@ -111,6 +112,15 @@ func (x *follower) verify(text string, end, from int) (match, bool, error) {
 	m := match{start: start, end: end, keep: start}
 	x.result(found, &x.text, text, &m)
 	return m, true, nil
+}
+
+// context is the byte from which on a match that starts at byte start can look
+// at the text.
+func (x *follower) context(text string, start int) int {
+	if x.pattern.looksBack {
+		return 0
+	}
+	return before(text, start)
 }
 
 // next is the first character at or after this one where a match may start.

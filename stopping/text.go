@@ -1,6 +1,7 @@
 package stopping
 
 import (
+	"slices"
 	"sort"
 	"unicode/utf8"
 )
@@ -45,15 +46,26 @@ func before(text string, at int) int {
 	return 0
 }
 
-// A runeText is what regexp2 reads: characters, and the bytes where they start.
+// A runeText is what regexp2 reads: the characters of a part of the text, and
+// the bytes where they start.
 type runeText struct {
 	runes  []rune
 	starts []int
+	from   int // byte of the first character
 	end    int // byte after the last character
 }
 
-// extend decodes the text up to byte to.
-func (d *runeText) extend(text string, to int) {
+// cover makes it reach from byte from, or from an earlier one, to byte to. What
+// has been decoded before is kept if it can be.
+func (d *runeText) cover(text string, from, to int) {
+	if from < d.from || from > d.end {
+		d.runes, d.starts = d.runes[:0], d.starts[:0]
+		d.from, d.end = from, from
+	}
+	if missing := to - d.end; cap(d.runes)-len(d.runes) < missing {
+		d.runes = slices.Grow(d.runes, max(missing, len(d.runes)))
+		d.starts = slices.Grow(d.starts, max(missing, len(d.starts)))
+	}
 	for d.end < to {
 		r, size := utf8.DecodeRuneInString(text[d.end:])
 		d.runes = append(d.runes, r)
