@@ -137,11 +137,7 @@ func (a *alphabet) find(r rune) *class {
 			c.members.add(int32(i))
 		}
 	}
-	seen := r
-	if r == invalid {
-		seen = utf8.RuneError
-	}
-	c.word = a.words && syntax.IsWordChar(seen)
+	c.word = a.words && syntax.IsWordChar(r)
 	c.newline = a.lines && r == '\n'
 	key := c.members.appendTo(nil)
 	key = append(key, bit(c.word)|bit(c.newline)<<1)

@@ -32,13 +32,12 @@ func (c *byteCount) next(text string, to int, w *window) (match, bool) {
 type tokenCount struct {
 	want              int
 	received, earlier int // tokens with and without those of the last chunk
-	before            int // byte where the last chunk begins
 	pos               int
 	asked             bool // the end of the last chunk has been looked at
 }
 
-func (c *tokenCount) receive(tokens, before int) {
-	c.earlier, c.before, c.asked = c.received, before, false
+func (c *tokenCount) receive(tokens int) {
+	c.earlier, c.asked = c.received, false
 	c.received += tokens
 }
 
@@ -49,7 +48,7 @@ func (c *tokenCount) next(text string, to int, _ *window) (match, bool) {
 	for c.pos < to {
 		_, size := utf8.DecodeRuneInString(text[c.pos:])
 		c.pos += size
-		if c.pos >= c.before && c.pos < len(text) {
+		if c.pos < len(text) {
 			return match{start: c.pos, end: c.pos}, true
 		}
 	}

@@ -110,7 +110,6 @@ func (m *Matcher) write(chunk string, tokens int) (Step, error) {
 	if m.ended {
 		return Step{}, ErrEnded
 	}
-	before := m.text.Len()
 	m.append(chunk)
 	m.tokens += tokens
 	text := m.text.String()
@@ -120,7 +119,7 @@ func (m *Matcher) write(chunk string, tokens int) (Step, error) {
 		m.confirm(&f, text)
 	}
 	for _, w := range m.watches {
-		w.receive(tokens, before)
+		w.receive(tokens)
 		to := m.end
 		if f.last != nil {
 			to = f.last.decision.MatchEnd

@@ -50,13 +50,13 @@ func newWatch(place int, c *Criterion) *watch {
 	return w
 }
 
-// receive counts the tokens of the chunk that begins at byte before.
-func (w *watch) receive(tokens, before int) {
+// receive counts the tokens of the next chunk.
+func (w *watch) receive(tokens int) {
 	if c, ok := w.detector.(*tokenCount); ok {
 		if !w.window.open {
 			tokens = 0
 		}
-		c.receive(tokens, before)
+		c.receive(tokens)
 	}
 }
 

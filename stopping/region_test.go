@@ -1,0 +1,97 @@
+package stopping
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// A marker is found where it first stands, also when a part of it stands before
+// it and overlaps it.
+func TestMarkersThatOverlapThemselves(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 42))
+	letters := func(size int) string {
+		var b strings.Builder
+		for range size {
+			b.WriteByte("aaab"[r.IntN(4)])
+		}
+		return b.String()
+	}
+	fired := 0
+	for range 3000 {
+		marker, text := letters(2+r.IntN(7)), letters(60)
+		c := Criterion{Name: "c", Regex: ".", Scope: Scope{After: marker}}
+		if r.IntN(2) == 0 {
+			c.Scope = Scope{Open: marker, Close: "never"}
+		}
+		end := 0
+		if at := strings.Index(text, marker); at >= 0 && at+len(marker) < len(text) {
+			end = at + len(marker) + 1
+			fired++
+		}
+		if d := follow(t, compile(t, c), []string{text}).fired(); (d == nil) != (end == 0) || d != nil && d.MatchEnd != end {
+			t.Fatalf("%+v in %q: %+v, want the end %d", c.Scope, text, d, end)
+		}
+	}
+	if fired < 500 {
+		t.Errorf("%d fired", fired)
+	}
+}
+
+// Only what may be stripped is held back, whatever else may be matched.
+func TestOnlyWhatIsStrippedIsHeldBack(t *testing.T) {
+	for _, kept := range []Criterion{
+		{Regex: `a(?!x).*b`}, {Regex: `a.*b`}, {Regex: `(?<g>a.*)b`, Captures: Nearest}, {Regex: `a{200}b`},
+		{Literal: "aaaaaaaab"}, {Repetition: &Repetition{Count: 99}}, {JSON: true},
+	} {
+		kept.Name = "kept"
+		m := compile(t, kept, Criterion{Name: "stripped", Literal: "zz", Strip: true}).Matcher()
+		for i, chunk := range []string{"[a", "aaa", "aaz"} {
+			unstopped(t, m, chunk)
+			if held := m.Tally().Held; held != max(0, i-1) {
+				t.Errorf("%+v: %d bytes held after %q", kept, held, chunk)
+			}
+		}
+	}
+}
+
+// A lookbehind that is too large for the automaton is left to regexp2 as a whole.
+func TestLargeLookbehind(t *testing.T) {
+	set := compile(t, Criterion{Name: "c", Regex: `(?<=^(?:(?:ab|cd|ef|gh|ij|kl|mn|op|qr|st){1,100}!){1,100})z`})
+	if plan := set.Plan(); plan[0].Engine == DFA {
+		t.Fatalf("%+v", plan)
+	}
+	for text, fires := range map[string]bool{"ab!z": true, "abcd!st!z": true, "abz": false, "ax!z": false, "!z": false} {
+		if d := follow(t, set, []string{text}).fired(); (d != nil) != fires {
+			t.Errorf("%q: %+v", text, d)
+		}
+	}
+}
+
+// A character of a class that no row has room for has no column.
+func TestColumnsAreInTheRow(t *testing.T) {
+	var list []Criterion
+	var b strings.Builder
+	for i := range 64 {
+		r := rune(0x10000 + 1000*i)
+		list = append(list, Criterion{Name: fmt.Sprint(i), Regex: fmt.Sprintf(`[\x{%x}-\x{%x}]{3}`, r, r+500), Action: Notify})
+		b.WriteRune(r + 250)
+	}
+	set := compile(t, list...)
+	follow(t, set, []string{b.String()})
+	a, inside, outside := set.automaton.program.alphabet, 0, 0
+	for _, r := range b.String() {
+		switch column, size := a.columnOf(string(r)); {
+		case size == 0:
+			outside++
+		case size != 4 || column == 0 || column >= 1<<a.shift:
+			t.Errorf("%x: column %d of %d, size %d", r, column, 1<<a.shift, size)
+		default:
+			inside++
+		}
+	}
+	if inside == 0 || outside == 0 {
+		t.Errorf("%d characters in the row, %d outside", inside, outside)
+	}
+}
