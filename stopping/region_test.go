@@ -3,6 +3,7 @@ package stopping
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -93,5 +94,56 @@ func TestColumnsAreInTheRow(t *testing.T) {
 	}
 	if inside == 0 || outside == 0 {
 		t.Errorf("%d characters in the row, %d outside", inside, outside)
+	}
+}
+
+// A count that is refused because of a minimum is asked again behind the next
+// character or token, not at the same place.
+func TestCountsWithMinimums(t *testing.T) {
+	for _, tt := range []struct {
+		c   Criterion
+		end int
+	}{
+		{Criterion{Tokens: 2, MinBytes: 10}, 10}, {Criterion{Tokens: 3, MinBytes: 1}, 9}, {Criterion{Tokens: 1, MinTokens: 3}, 7},
+		{Criterion{Bytes: 2, MinBytes: 10}, 10}, {Criterion{Bytes: 2, MinTokens: 3}, 7}, {Criterion{Sentences: 1, MinBytes: 7}, 9},
+	} {
+		tt.c.Name = "c"
+		if d := follow(t, compile(t, tt.c), slices.Repeat([]string{"a. "}, 9)).fired(); d == nil || d.MatchEnd != tt.end {
+			t.Errorf("%+v: %+v, want the end %d", tt.c, d, tt.end)
+		}
+	}
+}
+
+// A repetition that may not fire yet holds back what it would remove if it
+// fired now, not the whole run.
+func TestHeldRepetition(t *testing.T) {
+	for _, tt := range []struct{ max, count, held int }{{3, 4, 12}, {1, 9, 9}, {8, 2, 16}} {
+		m := compile(t, Criterion{Name: "c", Repetition: &Repetition{Max: tt.max, Count: tt.count}, Strip: true, MinBytes: 1 << 20}).Matcher()
+		unstopped(t, m, strings.Repeat("a", 1000))
+		if n := m.Tally(); n.Held != tt.held {
+			t.Errorf("%+v: %d held", tt, n.Held)
+		}
+	}
+}
+
+// Where many starts lead nowhere, the pattern is refuted from its end.
+func TestManyStartsAreRefutedFromTheEnd(t *testing.T) {
+	set := compile(t, Criterion{Name: "c", Regex: `<a>(?:(?!<z>).)*</a>`})
+	text := strings.Repeat("<a>", 100_000) + "<z></a>"
+	o, err := stream(set, false, []string{text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := o.fired(); d != nil {
+		t.Errorf("%+v", d)
+	}
+}
+
+// What has a fixed length at the end of a pattern is no reason to warn.
+func TestFixedEndsAreNoReasonToWarn(t *testing.T) {
+	for _, regex := range []string{`a{3}`, `(?:ab){2}`, `[a-z]{4}`, `x\d{2}`, `stop`} {
+		if w := compile(t, Criterion{Name: "c", Regex: regex}).Warnings(); len(w) != 0 {
+			t.Errorf("%s: %v", regex, w)
+		}
 	}
 }
