@@ -151,7 +151,7 @@ func (m *Matcher) confirm(f *findings, text string) {
 		if f.add(p.place, &p.Criterion, found) {
 			return
 		}
-		p.reported(w.pos)
+		p.reported()
 		reported = append(reported, a.entry)
 	}
 	for _, entry := range reported {

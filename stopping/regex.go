@@ -54,12 +54,9 @@ func (x *follower) track(text string, end int) int {
 
 // reported keeps a later match from overlapping the one that ended here. The
 // automaton itself is told by the matcher.
-func (x *follower) reported(end int) {
+func (x *follower) reported() {
 	if x.tracker != nil {
 		x.tracker.forget(0)
-	}
-	if x.window != nil {
-		x.window.from = end
 	}
 }
 

@@ -147,3 +147,18 @@ func TestFixedEndsAreNoReasonToWarn(t *testing.T) {
 		}
 	}
 }
+
+// A start that the scope allows and the pattern does not is no reason to take
+// one that the pattern allows and the scope does not.
+func TestStartsThatOnlyThePatternAllows(t *testing.T) {
+	for _, captures := range []Captures{Leftmost, Nearest} {
+		set := compile(t, Criterion{Name: "c", Regex: `a(?!x)[^b]*b`, Captures: captures,
+			Scope: Scope{Open: "<t>", Close: "</t>", Outside: true}})
+		for text, start := range map[string]int{"ax <t>a</t> b": -1, "ax <t>a</t> a b": 12, "ay <t>a</t> b": 0} {
+			d := follow(t, set, []string{text}).fired()
+			if (d != nil) != (start >= 0) || d != nil && d.MatchStart != start {
+				t.Errorf("%s, %q: %+v", captures, text, d)
+			}
+		}
+	}
+}
