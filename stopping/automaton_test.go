@@ -128,12 +128,17 @@ func TestPlan(t *testing.T) {
 		{Criterion{Regex: `(a)?(?(1)b|c)`}, Windowed, "a conditional; where the rest may match, the pattern runs over the last 2 characters"},
 		{Criterion{Regex: `.{0,300}x`}, Windowed, "a count above 128; where the rest may match, the pattern runs over the last 301 characters"},
 		{Criterion{Regex: `(?=.*x)\X+y*`}, Rescan, `\X and a lookahead, and the rest may match at every character`},
+		{Criterion{Regex: `(.{4,})\1\1`}, Rescan, "a backreference, and the rest may match at every character"},
 		{Criterion{JSON: true}, Counter, "the same work"},
 		{Criterion{Repetition: &Repetition{Count: 3}}, Counter, "the same work"},
 		{Criterion{Sentences: 2}, Counter, "the same work"},
 	} {
 		tt.c.Name = "p"
-		p := compile(t, tt.c).Plan()[0]
+		set := compile(t, tt.c)
+		p := set.Plan()[0]
+		if warned := slices.ContainsFunc(set.Warnings(), func(w Warning) bool { return strings.Contains(w.Problem, "all of the text") }); warned != (tt.engine == Rescan) {
+			t.Errorf("%q: %s, warnings %v", tt.c.Regex, p.Engine, set.Warnings())
+		}
 		if p.Criterion != "p" || p.Engine != tt.engine || !strings.Contains(p.Reason, tt.reason) {
 			t.Errorf("%q: %s, %s; want %s, %s", tt.c.Regex, p.Engine, p.Reason, tt.engine, tt.reason)
 		}

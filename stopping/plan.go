@@ -73,14 +73,17 @@ func (s *Set) company() string {
 	return ""
 }
 
-// acceptsAll reports whether the automaton finds a match of the criterion
-// behind every character.
+// acceptsAll reports whether the automaton soon finds a match of the criterion
+// behind every character, whatever the text consists of.
 func (s *Set) acceptsAll(c *compiled) bool {
+	const soon = 32 // characters
 	d := s.automaton
-	start := d.table.Load().state(0)
 	for _, k := range (*d.program.alphabet.classes.Load())[1:] {
-		accepts := d.next(start, k).accepts
-		if !slices.ContainsFunc(accepts, func(a accept) bool { return s.followed[a.entry] == c.place }) {
+		at := d.table.Load().state(0)
+		for i := 0; i < soon && at.row >= 0; i++ {
+			at = d.next(at, k)
+		}
+		if !slices.ContainsFunc(at.accepts, func(a accept) bool { return s.followed[a.entry] == c.place }) {
 			return false
 		}
 	}

@@ -98,6 +98,10 @@ func (s *Set) build() error {
 		c.begins = union.begins(union.entries[e].start)
 		if c.pattern != nil {
 			s.warnings = append(s.warnings, lint(c)...)
+			if engine, reason := s.plan(c); engine == Rescan {
+				s.warnings = append(s.warnings, Warning{Criterion: c.Name, Problem: "each check reads all of the text: " + reason,
+					Hint: "say how long a match can be, for example with {0,200} for *; for text that repeats itself use a repetition"})
+			}
 		}
 	}
 	return nil
