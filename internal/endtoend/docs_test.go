@@ -96,7 +96,7 @@ func command(t *testing.T) string {
 
 // Every command of the documentation, on a real Ollama.
 func TestDocumentation(t *testing.T) {
-	s := ollamatest.Shared(t)
+	s := ollamatest.Start(t) // the pages show which models it has
 	script, err := automaton.ReadScript(filepath.Join(root, "docs/demo/model.yaml"))
 	if err != nil {
 		t.Fatal(err)
