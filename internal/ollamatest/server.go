@@ -162,6 +162,9 @@ func start(binary string, env []string) (*Server, error) {
 		"OLLAMA_HOST=127.0.0.1:0", // the log tells the port
 		"OLLAMA_DEBUG=1",          // the log tells what is in the cache
 		"OLLAMA_KEEP_ALIVE=1h",
+		// Making room for a model waits for a request on another one to end, and
+		// has been seen to wait for ever.
+		"OLLAMA_MAX_LOADED_MODELS=64",
 		"OLLAMA_LLM_LIBRARY=cpu",
 		"OLLAMA_NO_CLOUD=1",
 	}, env...)
