@@ -9,7 +9,6 @@ import (
 // A Matcher follows one stream of generated text. It is not safe for
 // concurrent use and must not be copied; a Set gives out as many as are needed.
 type Matcher struct {
-	set      *Set
 	text     strings.Builder
 	end      int         // byte after the last complete character
 	walk     *walk       // nil without patterns and literals
@@ -55,8 +54,8 @@ type Tally struct {
 
 // Write takes the next chunk of received text and the number of tokens in it
 // (zero or less when the chunk completes no token). The chunk may be cut
-// anywhere, also inside a character. The text is kept until the Matcher goes,
-// and Emit is a part of it.
+// anywhere, also inside a character. The text is kept until the Matcher goes;
+// Emit is a part of it, or the chunk itself.
 //
 // An error is a [*BudgetError], or [ErrEnded] after the end. With a
 // BudgetError the step still holds what may go out, and Close returns the rest.

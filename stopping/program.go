@@ -58,10 +58,9 @@ const (
 type context uint8
 
 const (
-	first       context = 1 << iota // there is none
-	afterLine                       // it is "\n"
-	afterWord                       // it is a word character
-	allContexts = first | afterLine | afterWord
+	first     context = 1 << iota // there is none
+	afterLine                     // it is "\n"
+	afterWord                     // it is a word character
 )
 
 // asks is the part of the context that an assertion depends on.

@@ -129,7 +129,7 @@ func (s *Set) Warnings() []Warning { return append([]Warning(nil), s.warnings...
 
 // Matcher begins a new text.
 func (s *Set) Matcher() *Matcher {
-	m := &Matcher{set: s, strips: s.strips}
+	m := &Matcher{strips: s.strips}
 	for i := range s.criteria {
 		if w := newWatch(i, &s.criteria[i].Criterion); w != nil {
 			m.watches = append(m.watches, w)

@@ -10,7 +10,7 @@ type walk struct {
 	dfa     *dfa
 	next    []int32 // of a table of the dfa, not always the newest
 	ascii   *[256]uint16
-	place   int32  // of the row of the state; meaningless while state is set
+	place   int32  // of the row of the state; meaningless while off is set
 	off     *state // a state that has no row, else nil
 	pos     int    // bytes taken
 	starts  []int  // registers: the bytes where the matches started that are possible

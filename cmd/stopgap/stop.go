@@ -17,7 +17,7 @@ import (
 // errNothingFired gives the exit code 1; the verdicts have told the rest.
 var errNothingFired = errors.New("no criterion fired")
 
-// StopFlags are the flags of "stopgap stop" that are no settings.
+// stopFlags are the flags of "stopgap stop" that are no settings.
 type stopFlags struct {
 	strip, nearest, all bool
 	chunk               int
