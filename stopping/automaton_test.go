@@ -87,17 +87,26 @@ func TestTableGrowsUnderOthers(t *testing.T) {
 	}
 }
 
-// TestUnknownClass: characters of a kind that no row has room for are worked
-// out each time.
-func TestUnknownClass(t *testing.T) {
-	var list []Criterion
-	var b strings.Builder
+// manyClasses are criteria that tell more kinds of characters apart than a row
+// has room for, and a character of each.
+func manyClasses() (list []Criterion, members []rune) {
 	for i := range 64 {
 		r := rune(0x10000 + 1000*i)
 		list = append(list, Criterion{Name: fmt.Sprint(i), Regex: fmt.Sprintf(`[\x{%x}-\x{%x}]{3}`, r, r+500), Action: Notify})
-		b.WriteString(strings.Repeat(string(r+250), 4))
+		members = append(members, r+250)
 	}
+	return list, members
+}
+
+// TestUnknownClass: characters of a kind that no row has room for are worked
+// out each time.
+func TestUnknownClass(t *testing.T) {
+	list, members := manyClasses()
 	set := compile(t, list...)
+	var b strings.Builder
+	for _, r := range members {
+		b.WriteString(strings.Repeat(string(r), 4))
+	}
 	got := follow(t, set, []string{b.String()})
 	if len(got.notified) != len(list) {
 		t.Errorf("%d reports, want %d", len(got.notified), len(list))

@@ -1,7 +1,6 @@
 package stopping
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -72,17 +71,11 @@ func TestLargeLookbehind(t *testing.T) {
 
 // A character of a class that no row has room for has no column.
 func TestColumnsAreInTheRow(t *testing.T) {
-	var list []Criterion
-	var b strings.Builder
-	for i := range 64 {
-		r := rune(0x10000 + 1000*i)
-		list = append(list, Criterion{Name: fmt.Sprint(i), Regex: fmt.Sprintf(`[\x{%x}-\x{%x}]{3}`, r, r+500), Action: Notify})
-		b.WriteRune(r + 250)
-	}
+	list, members := manyClasses()
 	set := compile(t, list...)
-	follow(t, set, []string{b.String()})
+	follow(t, set, []string{string(members)})
 	a, inside, outside := set.automaton.program.alphabet, 0, 0
-	for _, r := range b.String() {
+	for _, r := range members {
 		switch column, size := a.columnOf(string(r)); {
 		case size == 0:
 			outside++
