@@ -31,6 +31,14 @@ type PromptError struct {
 
 func (e *PromptError) Error() string { return "prompt: " + e.Reason }
 
+// An UnsupportedError says that a server cannot do what was asked of it.
+type UnsupportedError struct {
+	Server string
+	What   string // for example "tool_choice: a named function"
+}
+
+func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s cannot do this: %s", e.Server, e.What) }
+
 // An UnreachableError says that no server answered: refused, reset, an unknown
 // host, or silence.
 type UnreachableError struct {

@@ -34,6 +34,21 @@ type Tokenizer interface {
 	Tokenize(ctx context.Context, text string) ([]Token, error)
 }
 
+// A Scorer tells how likely a text is, without sampling. Optional.
+type Scorer interface {
+	// Score gives the tokens of text, as they follow the prompt, each with its
+	// log-probability. Special tokens in text are recognised, as in a prompt.
+	Score(ctx context.Context, prompt []Segment, text string) ([]Scored, error)
+}
+
+// A Scored is a token and the natural logarithm of the probability that the
+// model gives it after all that stands before it, without any sampling option
+// (temperature 1, no truncation).
+type Scored struct {
+	Token
+	LogProb float64
+}
+
 // A Lister lists the models that the server has. Optional.
 type Lister interface {
 	List(ctx context.Context) ([]Listed, error)
@@ -49,6 +64,10 @@ type Request struct {
 	// Stop are literal stop strings for the server. The servers cut them from
 	// the output; criteria that are checked here need none.
 	Stop []string
+	// Schema, where it is not empty, is a JSON schema that the generated text
+	// matches from its first byte on. The generation ends with the value. A
+	// server that cannot do it gives an *UnsupportedError.
+	Schema json.RawMessage
 	// Preserve are special tokens that must appear in the text where the
 	// server would hide them, each a single token.
 	Preserve []string
