@@ -37,7 +37,9 @@ type UnsupportedError struct {
 	What   string // for example "tool_choice: a named function"
 }
 
-func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s cannot do this: %s", e.Server, e.What) }
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s cannot do this: %s", e.Server, e.What)
+}
 
 // An UnreachableError says that no server answered: refused, reset, an unknown
 // host, or silence.
