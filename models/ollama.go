@@ -116,14 +116,7 @@ func (m *ollama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error
 // server from rendering, hiding or cutting anything.
 func (m *ollama) request(ctx context.Context, prompt string, req Request) (*api.GenerateRequest, error) {
 	no := false
-	options := req.Sampling.options()
-	options["num_predict"] = -1
-	if req.MaxTokens > 0 {
-		options["num_predict"] = req.MaxTokens
-	}
-	if n := m.context(ctx); n > 0 {
-		options["num_ctx"] = n
-	}
+	options := m.options(ctx, req.Sampling, req.MaxTokens)
 	if len(req.Stop) > 0 {
 		// A request's stops replace those of the model.
 		own, err := m.modelStops(ctx)
@@ -147,6 +140,19 @@ func (m *ollama) request(ctx context.Context, prompt string, req Request) (*api.
 		Shift:    &no,
 		Options:  options,
 	}, nil
+}
+
+// options are the options that every request of this model carries.
+func (m *ollama) options(ctx context.Context, s Sampling, max int) map[string]any {
+	o := s.options()
+	o["num_predict"] = -1
+	if max > 0 {
+		o["num_predict"] = max
+	}
+	if n := m.context(ctx); n > 0 {
+		o["num_ctx"] = n
+	}
+	return o
 }
 
 // options are the sampling options under the names that most servers share.
@@ -239,29 +245,34 @@ func (m *ollama) chunk(line []byte, max int) (Chunk, error) {
 	if !frame.Done {
 		return c, nil
 	}
-	generated := Known(frame.EvalCount)
-	usage := Usage{Generated: generated}
-	if frame.PromptEvalCount > 0 {
-		// The whole prompt, whatever was found in the cache.
-		usage.Prompt = Known(frame.PromptEvalCount)
-	}
-	final := &Final{Usage: usage, Timings: Timings{
-		Load:       frame.LoadDuration,
-		Prompt:     frame.PromptEvalDuration,
-		Generation: frame.EvalDuration,
+	final, err := m.final(frame.DoneReason, frame.Metrics, max)
+	c.Final = final
+	return c, err
+}
+
+// final makes the end of a complete stream.
+func (m *ollama) final(reason string, counts api.Metrics, max int) (*Final, error) {
+	generated := Known(counts.EvalCount)
+	final := &Final{Usage: Usage{Generated: generated}, Timings: Timings{
+		Load:       counts.LoadDuration,
+		Prompt:     counts.PromptEvalDuration,
+		Generation: counts.EvalDuration,
 	}}
-	switch frame.DoneReason {
+	if counts.PromptEvalCount > 0 {
+		// The whole prompt, whatever was found in the cache.
+		final.Usage.Prompt = Known(counts.PromptEvalCount)
+	}
+	switch reason {
 	case "stop":
 		final.Finish = FinishStop
 	case "length":
 		final.Finish = limitReached(max, generated)
 	case "":
-		return Chunk{}, &CutError{Err: errors.New("the server closed the generation")}
+		return nil, &CutError{Err: errors.New("the server closed the generation")}
 	default:
-		return Chunk{}, &ProtocolError{Server: m.kind, Reason: "an unknown reason for the end", Excerpt: excerpt(frame.DoneReason, excerptLimit)}
+		return nil, &ProtocolError{Server: m.kind, Reason: "an unknown reason for the end", Excerpt: excerpt(reason, excerptLimit)}
 	}
-	c.Final = final
-	return c, nil
+	return final, nil
 }
 
 // show asks for the model's configuration.
