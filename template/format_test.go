@@ -37,7 +37,7 @@ func compile(t *testing.T, src string) *Format {
 }
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"qwen", "qwen2.5", "qwq", "react"}; !slices.Equal(got, want) {
+	if got, want := Names(), []string{"qwen", "qwen2.5", "qwq", "qwq-tools", "react"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, name := range Names() {
@@ -264,9 +264,9 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"qwn":          `format qwn: no such format, did you mean "qwen"? There are qwen, qwen2.5, qwq, react, or pass the path of a format file`,
-		"zzzzzzzz":     `format zzzzzzzz: no such format; there are qwen, qwen2.5, qwq, react, or pass the path of a format file`,
-		"":             `format : no such format; there are qwen, qwen2.5, qwq, react, or pass the path of a format file`,
+		"qwn":          `format qwn: no such format, did you mean "qwen"? There are qwen, qwen2.5, qwq, qwq-tools, react, or pass the path of a format file`,
+		"zzzzzzzz":     `format zzzzzzzz: no such format; there are qwen, qwen2.5, qwq, qwq-tools, react, or pass the path of a format file`,
+		"":             `format : no such format; there are qwen, qwen2.5, qwq, qwq-tools, react, or pass the path of a format file`,
 		"./no.tmpl":    `format ./no.tmpl: no such file or directory`,
 		"no.tmpl":      `format no.tmpl: no such file or directory`,
 		".":            `format .: not a regular file`,

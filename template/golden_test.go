@@ -28,6 +28,13 @@ var spoken = map[string]struct{ call, calls, thought, answer, next string }{
 		answer:  "Ann found it [7].",
 		next:    "In 1999.",
 	},
+	"qwq-tools": {
+		call:    "I should look.\n</think>\n\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": [\"owl\"]}}\n</tool_call>",
+		calls:   "\n</think>\n\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": [\"owl\"]}}\n</tool_call>\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"id\": \"7\"}}\n</tool_call>",
+		thought: "I should look.\n\nAnd then?\n</think>\n\nLooking.\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": [\"owl\"]}}\n</tool_call>",
+		answer:  "It says so.\n</think>\n\nAnn found it [7].",
+		next:    "The same page.\n</think>\n\nIn 1999.",
+	},
 	"qwq": {
 		call:    "<tool_call>\n{ \"action\": \"search\", \"action_input\": { \"query\": [\"owl\"] } }\n</tool_call>",
 		calls:   "I need both.\n<tool_call>\n{\"action\": \"search\", \"action_input\": {\"query\": [\"owl\"]}}\n</tool_call>",

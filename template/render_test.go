@@ -120,7 +120,8 @@ func TestOpenBadParameters(t *testing.T) {
 // TestNoTools: without tools a prompt says nothing of them.
 func TestNoTools(t *testing.T) {
 	for name, words := range map[string][]string{
-		"qwen": {"tool", "function"}, "qwen2.5": {"tool", "function"}, "qwq": {"tool_call", "access", "up to"}, "react": {"Action", "Observation", "tools"},
+		"qwen": {"tool", "function"}, "qwen2.5": {"tool", "function"}, "qwq": {"tool_call", "access", "up to"},
+		"qwq-tools": {"tool", "function"}, "react": {"Action", "Observation", "tools"},
 	} {
 		f, err := Load(name)
 		if err != nil {
@@ -148,6 +149,8 @@ func TestStartsInThink(t *testing.T) {
 		{"qwq", Continuation{Results: results([]string{"r"})}, false, false},
 		{"qwq", Continuation{Results: results([]string{"r"}), Note: "n"}, false, true},
 		{"qwq", Continuation{Question: "q"}, false, true},
+		{"qwq-tools", Continuation{Results: results([]string{"r"})}, false, true},
+		{"qwq-tools", Continuation{Question: "q"}, true, true},
 		{"react", Continuation{Results: results([]string{"r"})}, true, true},
 	} {
 		f, err := Load(c.format)

@@ -69,10 +69,11 @@ func TestReservedWith(t *testing.T) {
 // TestReservedOfFormats says what each format protects.
 func TestReservedOfFormats(t *testing.T) {
 	for name, hostile := range map[string]string{
-		"qwen":    "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
-		"qwen2.5": "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
-		"qwq":     "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response>",
-		"react":   "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
+		"qwen":      "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
+		"qwen2.5":   "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
+		"qwq":       "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response>",
+		"qwq-tools": "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
+		"react":     "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
 	} {
 		f, err := Load(name)
 		if err != nil {

@@ -1,17 +1,26 @@
 #!/usr/bin/env python3
-"""Writes the reference renderings of the format qwen to standard output.
+"""Writes the reference renderings of the formats.
 
-    python3 template/testdata/goldens.py ../shared/testdata/templates > template/testdata/qwen/conversations.json
+    python3 template/testdata/goldens.py template/testdata ../shared/testdata/templates
 
-The templates are the ones that Qwen2.5-7B-Instruct and Qwen3-0.6B ship. They
-are rendered as Hugging Face transformers does: Jinja2 with trim_blocks and
-lstrip_blocks, and a tojson that is json.dumps(ensure_ascii=False) instead of
-Jinja's own, which escapes for HTML.
+The first argument is where FORMAT/conversations.json goes, the others are
+folders with chat templates. A format whose template is in none of them is left
+out, and named on standard output.
+
+The templates are the ones that the models ship. They are rendered as Hugging
+Face transformers does: Jinja2 with trim_blocks and lstrip_blocks, and a tojson
+that is json.dumps(ensure_ascii=False) instead of Jinja's own, which escapes for
+HTML. There is no token for the beginning of the text: a server puts it in.
 
 A conversation is written down twice: as messages for the template, and as the
 bytes that a model generates in each turn, which the Go side appends verbatim.
+What a template cannot say, or says otherwise once the conversation goes on, is
+in "skipped" with the reason.
 """
 
+import datetime
+import hashlib
+import itertools
 import json
 import pathlib
 import sys
@@ -19,161 +28,332 @@ import sys
 import jinja2
 import jinja2.ext
 
-TEMPLATES = {
-    "qwen2.5": "Qwen-Qwen2.5-7B-Instruct.jinja",
-    "qwen": "Qwen-Qwen3-0.6B.jinja",
-}
+sys.dont_write_bytecode = True
+from conversations import CONVERSATIONS, DATED, NOTES, ODD, SEARCH, THINKING, Conversation, Note, Results, Turn  # noqa: E402
+
+# OPENING stands for a text that is the format's own and not the template's.
+OPENING = "⟦opening⟧"
 
 
-def dumps(value, **_):
-    return json.dumps(value, ensure_ascii=False)
+def dumps(value, ensure_ascii=False, **options):
+    return json.dumps(value, ensure_ascii=ensure_ascii, **options)
 
 
-def load(folder, name):
+def refuse(message):
+    raise jinja2.TemplateError(message)
+
+
+def compiled(source):
     env = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False,
         extensions=[jinja2.ext.loopcontrols],
     )
     env.filters["tojson"] = dumps
-    return env.from_string((folder / TEMPLATES[name]).read_text(encoding="utf-8"))
+    env.globals["raise_exception"] = refuse
+    return env.from_string(source)
 
 
-def tool(name, description, properties, required=()):
-    return {"name": name, "description": description, "parameters": {
-        "type": "object", "properties": properties, "required": list(required)}}
+class Format:
+    """A format and the chat template that it follows."""
 
+    template = ""
+    conversations = CONVERSATIONS + ODD + NOTES
+    # The thinking that the template leaves out of the turns that it renders
+    # again: "none", "earlier" (before the last question) or "all". A prompt
+    # that only grows keeps it.
+    drops = "none"
+    opened = False  # the prompt opens the thinking part
+    continues = False  # results stand inside the turn of the model
 
-SEARCH = tool("search", "Finds documents.", {
-    "query": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "one or more queries"},
-    "top_k": {"type": "integer", "default": 3, "maximum": 10}}, ["query"])
-READ = tool("read", 'Reads the document with this id, for example "doc-7" <whole>, it\'s slow & exact.', {
-    "id": {"type": "string"}}, ["id"])
-CLOCK = {"name": "时钟", "description": "告诉你现在几点 🕐\nzweite Zeile\tmit Tabulator \\ und \u2028", "parameters": {
-    "type": "object", "properties": {"zone": {"type": ["string", "null"], "enum": ["CET", "UTC", None]},
-                                     "offset": {"type": "number", "minimum": -12.5, "default": 0.0}},
-    "additionalProperties": False}}
+    def unsayable(self, c):
+        """Why the template loses a part of c without a word, or ""."""
+        return ""
 
+    def options(self, c):
+        return {}
 
-class Turn:
-    """One turn of the model."""
+    def functions(self, c):
+        return [{"type": "function", "function": t} for t in c.tools]
 
-    def __init__(self, content="", calls=(), think=None):
-        self.content, self.calls, self.think = content, list(calls), think
+    def system(self, c):
+        return c.system
 
-    def message(self):
-        m = {"role": "assistant", "content": self.content}
-        if self.think is not None:
-            m["reasoning_content"] = self.think
-        if self.calls:
-            m["tool_calls"] = [{"type": "function", "function": {"name": n, "arguments": a}} for n, a in self.calls]
+    def generated(self, turn, ids, inside):
+        """What the model writes. inside says that its turn begins in the thinking part."""
+        raise NotImplementedError
+
+    def message(self, turn, ids):
+        m = {"role": "assistant", "content": turn.content}
+        if turn.calls:
+            m["tool_calls"] = [{"type": "function", "id": i, "function": {"name": n, "arguments": a}}
+                               for i, (n, a) in zip(ids, turn.calls)]
         return m
 
-    def generated(self):
-        text = "" if self.think is None else f"<think>\n{self.think}\n</think>\n\n"
-        blocks = [self.content] if self.content else []
-        for name, arguments in self.calls:
-            blocks.append(f'<tool_call>\n{{"name": "{name}", "arguments": {dumps(arguments)}}}\n</tool_call>')
-        return text + "\n".join(blocks)
+    def result(self, content):
+        return content
+
+    def messages(self, c):
+        if self.system(c) is not None:
+            yield {"role": "system", "content": self.system(c)}
+        yield {"role": "user", "content": c.question}
+        for item, ids in numbered(c):
+            if isinstance(item, Turn):
+                yield self.message(item, ids)
+            elif isinstance(item, Results):
+                for i, content in zip(ids, item):
+                    yield {"role": "tool", "content": self.result(content), "tool_call_id": i}
+            else:
+                yield {"role": "user", "content": item}
+
+    def steps(self, c):
+        """The turns of the model, and between them what one continuation renders."""
+        inside = self.opened
+        for item, ids in numbered(c):
+            if isinstance(item, Turn):
+                text = self.generated(item, ids, inside)
+                inside = ends_inside(text, inside)
+                yield {"generated": text, "content": item.content, "think": item.think or "", "cut": item.cut,
+                       "calls": [{"name": n, "arguments": a} for n, a in item.calls]}
+            elif isinstance(item, Results):
+                yield {"results": list(item)}
+                inside = inside if self.continues else self.opened
+            else:
+                yield {"note" if isinstance(item, Note) else "question": item}
+                inside = self.opened
+
+    def conversation(self, template, c):
+        rendered = template.render(messages=list(self.messages(c)), tools=self.functions(c) or None,
+                                   add_generation_prompt=True, **self.options(c))
+        return {"name": c.name, "system": self.system(c) or "", "date": c.date, "max_calls": c.max_calls, "tools": c.tools,
+                "question": c.question, "steps": list(merged(self.steps(c))), "rendered": rendered}
 
 
-class Results(list):
-    """The tools' answers to one turn."""
+def numbered(c):
+    """The items of c, each with the ids of the calls that it makes or answers."""
+    numbers, ids = itertools.count(1), []
+    for item in c.items:
+        if isinstance(item, Turn):
+            ids = [f"call{next(numbers):05}" for _ in item.calls]
+        yield item, ids
 
 
-def s(*queries):
-    return "search", {"query": list(queries)}
+def merged(steps):
+    """One step for results and the note or question behind them."""
+    last = None
+    for step in steps:
+        if last and "results" in last and "generated" not in step:
+            last.update(step)
+            continue
+        if last:
+            yield last
+        last = step
+    if last:
+        yield last
 
 
-NASTY = "Zitat: \"quoted\" \\ back\\slash 'single'\nsecond line\r\n\ttab {{.Question}} {% if x %} {\"a\": [1]} </s> 北京 🦉 \u00a0 \u2028 end"
+def ends_inside(text, inside):
+    opened, closed = text.rfind("<think>"), text.rfind("</think>")
+    return inside if opened == closed else opened > closed
 
-# Each: name, system, tools, first question, then turns, results and further questions in turn.
-CONVERSATIONS = [
-    ("plain", None, [], "What is a stop sequence?"),
-    ("system", "Answer in one sentence.", [], "What is a stop sequence?"),
-    ("system with lines", "Line one.\n\nLine three: \"quoted\" {braces}\n", [], "Hi"),
-    ("one tool", None, [SEARCH], "Who found the owl?"),
-    ("one tool and a system message", "Be brief.", [SEARCH], "Who found the owl?"),
-    ("three tools", None, [SEARCH, READ, CLOCK], "Wie spät ist es in 北京?"),
-    ("three tools and a system message", "Du bist kurz.", [SEARCH, READ, CLOCK], NASTY),
-    ("nasty question", None, [], NASTY),
-    ("nasty system message", NASTY, [SEARCH], "q"),
-    ("empty lines around the question", None, [], "\n\n  What?  \n\n"),
-    ("one call", None, [SEARCH], "Who found the owl?", Turn(calls=[s("owl")]), Results(["[1] Ann found it."])),
-    ("words before a call", "Be brief.", [SEARCH], "Who found the owl?",
-     Turn("I will look it up.", [s("owl found")]), Results(["[1] Ann found it."])),
-    ("several calls", None, [SEARCH, READ], "Compare them.",
-     Turn(calls=[s("owl"), s("hawk", "hawk size"), ("read", {"id": "doc-7"})]), Results(["a", "b", "c"])),
-    ("words before several calls", None, [SEARCH, READ], "Compare them.",
-     Turn("Two\nlines.", [s("owl"), ("read", {"id": "doc-7"})]), Results(["a", "b"])),
-    ("two rounds", None, [SEARCH, READ], "Who?", Turn(calls=[s("owl")]), Results(["see doc-7"]),
-     Turn("Found it.", [("read", {"id": "doc-7"})]), Results(["Ann."])),
-    ("three rounds", "S", [SEARCH, READ], "Who?", Turn(calls=[s("owl")]), Results(["see doc-7"]),
-     Turn(calls=[("read", {"id": "doc-7"})]), Results(["see doc-8"]),
-     Turn(calls=[("read", {"id": "doc-8"}), s("x")]), Results(["Ann.", ""])),
-    ("nasty arguments", None, [SEARCH, CLOCK], "Who?",
-     Turn(calls=[s(NASTY), ("时钟", {"zone": None, "offset": -0.5, "deep": {"a": [True, False, [], {}]}})]),
-     Results(["ok", "12:00"])),
-    ("control characters in arguments", None, [SEARCH], "Who?", Turn(calls=[s("\b\f\x01\x1f\x7f\u0085")]), Results(["ok"])),
-    ("no arguments", None, [CLOCK], "When?", Turn(calls=[("时钟", {})]), Results(["noon"])),
-    ("nasty results", None, [SEARCH], "Who?", Turn(calls=[s("a"), s("b")]),
-     Results([NASTY, '{"results": [{"title": "{{template}}", "score": 1.0}]}'])),
-    ("results with lines around them", None, [SEARCH], "Who?", Turn(calls=[s("a")]), Results(["\n\n  indented\n\n"])),
-    ("answer and a next question", None, [], "One?", Turn("Yes."), "Two?"),
-    ("answer, next question, tools", "Be brief.", [SEARCH], "One?", Turn(calls=[s("one")]), Results(["r"]),
-     Turn("Yes:\n\n- a\n- b"), "Two?"),
-    ("next question and its calls", None, [SEARCH], "One?", Turn(calls=[s("one")]), Results(["r"]),
-     Turn("Yes."), "Two?", Turn("Hm.", [s("two"), s("zwei")]), Results(["r2", "r3"])),
-    ("four questions", None, [], "a?", Turn("A"), "b?", Turn("B"), "c?", Turn("C"), "d?"),
-]
 
-# Numbers as JSON spells them and as Python does, keys of other scripts, deep schemas.
-ODD = {"name": "odd.tool-1", "description": "", "parameters": json.loads(
-    '{"type":"object","properties":{"größe":{"type":"number","minimum":-0,"maximum":1e308,"default":1.0,"multipleOf":1e-5},'
-    '"名前":{"type":"object","properties":{"🦉":{"anyOf":[{"type":"null"},{"type":"array","items":{"type":"object",'
-    '"properties":{"":{"enum":[1E5,-0.0,1e16,123456789.125,0.0001,0.00001,-1e22,12345678901234567890]}}}}]}}}},"required":[]}')}
-BARE = {"name": "now", "description": "Tells the time.", "parameters": {"type": "object", "properties": {}}}
+def json_calls(turn, name="name", arguments="arguments"):
+    return [f'<tool_call>\n{{"{name}": "{n}", "{arguments}": {dumps(a)}}}\n</tool_call>' for n, a in turn.calls]
 
-ODD_CONVERSATIONS = [
-    ("empty question", None, [], ""),
-    ("empty question and tools", "S", [SEARCH], ""),
-    ("white space alone", None, [BARE], " \n\t"),
-    ("lines after the question", None, [BARE], "What?\n\n\n"),
-    ("spaces before the question", "  S  ", [], "    What?"),
-    ("CR LF", "a\r\nb", [], "c\r\nd\r\n"),
-    ("emoji and joiners", "👩‍👩‍👧", [], "🦉👩‍👩‍👧 e\u0301 \ufeff\u200b\U0010ffff"),
-    ("tags in the question", None, [SEARCH], "What is <tool_call> and </tools>?"),
-    ("odd schema", None, [ODD], "q"),
-    ("odd schema and others", "S\n", [BARE, ODD, SEARCH], "q"),
-    ("tool without parameters", None, [BARE], "When?", Turn(calls=[("now", {})]), Results(["12:00"])),
-    ("odd numbers in arguments", None, [ODD], "q",
-     Turn(calls=[("odd.tool-1", {"a": 1.0, "b": -0.0, "c": 1e16, "d": 1e-7, "e": 10 ** 30, "f": 0})]), Results(["ok"])),
-    ("keys of other scripts", None, [ODD], "q", Turn(calls=[("odd.tool-1", {"größe": 1, "名前": {"🦉": [{"": None}]}})]), Results(["ok"])),
-    ("empty result", None, [BARE], "When?", Turn(calls=[("now", {})]), Results([""])),
-    ("empty results", None, [BARE], "When?", Turn(calls=[("now", {}), ("now", {})]), Results(["", "\n"])),
-    ("tags in a result", None, [BARE], "When?", Turn(calls=[("now", {})]), Results(["x </tool_response> <tool_call> y"])),
-    ("an emoji next to each tag", None, [BARE], "🕐", Turn("🕐", [("now", {})]), Results(["🕐"])),
-    ("the same call in three rounds", None, [BARE], "q", Turn(calls=[("now", {})]), Results(["1"]),
-     Turn(calls=[("now", {})]), Results(["2"]), Turn(calls=[("now", {})]), Results(["3"])),
-    ("long lists of results", None, [BARE], "q", Turn(calls=[("now", {})] * 9), Results([str(i) for i in range(9)])),
-    ("a question that is a number", None, [], "0"),
-    ("answer with lines, then a question with lines", None, [], "a", Turn("1\n\n2"), "\n\nb\n"),
-]
 
-# Thinking exists for Qwen3 only. Its template leaves out the thinking of turns
-# before the last question; a prompt that only grows keeps it.
-THINKING = [
-    ("think, then a call", None, [SEARCH], "Who?", Turn(think="I should look.", calls=[s("owl")]), Results(["Ann."])),
-    ("think, words, two calls", "S", [SEARCH], "Who?",
-     Turn("Looking.", [s("owl"), s("hawk")], think="First.\n\nThen \"that\"."), Results(["a", "b"])),
-    ("two rounds of thinking", None, [SEARCH, READ], "Who?", Turn(think="one", calls=[s("owl")]), Results(["doc-7"]),
-     Turn(think="two", calls=[("read", {"id": "doc-7"})]), Results(["Ann."])),
-    ("thinking in the second round", None, [SEARCH], "Who?", Turn(calls=[s("owl")]), Results(["?"]),
-     Turn(think="Again.", calls=[s("owls")]), Results(["Ann."])),
-    ("thinking before a next question", None, [SEARCH], "Who?", Turn(think="I should look.", calls=[s("owl")]),
-     Results(["Ann."]), Turn("Ann.", think="It says Ann."), "And when?"),
-    ("thinking before and after a next question", None, [SEARCH], "Who?", Turn("Ann.", think="I know."), "And when?",
-     Turn(think="Look.", calls=[s("when")]), Results(["1999"])),
-]
+def joined(turn):
+    return "\n".join(([turn.content] if turn.content else []) + json_calls(turn))
+
+
+class Qwen25(Format):
+    template = "Qwen-Qwen2.5-7B-Instruct.jinja"
+
+    def generated(self, turn, ids, inside):
+        return joined(turn)
+
+
+class Qwen3(Format):
+    template = "Qwen-Qwen3-0.6B.jinja"
+    conversations = CONVERSATIONS + ODD + NOTES + THINKING
+    drops = "earlier"
+
+    def generated(self, turn, ids, inside):
+        if turn.think is None:
+            return joined(turn)
+        return f"<think>\n{turn.think}" + ("" if turn.cut else f"\n</think>\n\n{joined(turn)}")
+
+    def message(self, turn, ids):
+        m = super().message(turn, ids)
+        if turn.think is not None:
+            m["reasoning_content"] = turn.think
+        return m
+
+
+class QwQTools(Format):
+    """QwQ with its own spelling of tools."""
+
+    template = "Qwen-QwQ-32B.jinja"
+    conversations = CONVERSATIONS + ODD + NOTES + THINKING
+    drops = "all"
+    opened = True
+
+    def options(self, c):
+        return {"enable_thinking": True}
+
+    def generated(self, turn, ids, inside):
+        return (turn.think or "") + ("" if turn.cut else f"\n</think>\n\n{joined(turn)}")
+
+    def message(self, turn, ids):
+        # The template takes the thinking out of the content. Of thinking and
+        # calls alone it leaves an empty line; a server that gives thinking
+        # apart from content, as here, never shows it that.
+        m = super().message(turn, ids)
+        if turn.content or not turn.calls:
+            m["content"] = "<think>\n" + (turn.think or "") + "\n</think>\n\n" + turn.content
+        return m
+
+
+class QwQ(QwQTools):
+    """Everything between question and answer is one turn of the model."""
+
+    conversations = [c for c in CONVERSATIONS + ODD + NOTES + THINKING + DATED if all(len(t.calls) < 2 for t in c.turns())] + [
+        Conversation("a call after the thinking, then a thought", None, [SEARCH], "Who?",
+                     Turn("I look.", [("search", {"query": ["owl"]})], think="So."), Results(["Ann."]),
+                     Turn("Ann.", think="It says Ann."), "When?"),
+        Conversation("three calls in one thought", None, [SEARCH], "Who?",
+                     *[i for q in "abc" for i in (Turn(think=q, calls=[("search", {"query": [q]})]), Results([q.upper()]))],
+                     Turn("Ann.\n\nBob.", think="So."), "When?", Turn(calls=[("search", {"query": ["when"]})]), Results(["1999"]),
+                     max_calls=2),
+    ]
+    continues = True
+
+    def functions(self, c):
+        return []
+
+    def generated(self, turn, ids, inside):
+        think = turn.think or ""
+        if not inside and think:
+            think = f"<think>\n{think}"
+        if (inside or turn.think) and (turn.content or not turn.calls) and not turn.cut:
+            think += "\n</think>\n\n"
+        return "\n".join(([think + turn.content] if think + turn.content else []) + json_calls(turn, "action", "action_input"))
+
+    def messages(self, c):
+        yield {"role": "user", "content": OPENING}
+        inside, text = True, "<think>\n"
+        for step in self.steps(c):
+            if "generated" in step:
+                text += step["generated"]
+                inside = ends_inside(step["generated"], inside)
+            for result in step.get("results", []):
+                text += f"\n<tool_response>\n{result}\n</tool_response>\n"
+            for said in ("note", "question"):
+                if said in step:
+                    yield {"role": "assistant", "content": text + ("\n</think>\n" if inside else "")}
+                    yield {"role": "user", "content": step[said]}
+                    inside, text = True, "<think>\n"
+        if text != "<think>\n":  # the turn goes on
+            yield {"role": "assistant", "content": text}
+
+    def conversation(self, template, c):
+        out = super().conversation(template, c)
+        if out["steps"] and not {"note", "question"} & set(out["steps"][-1]):
+            # The turn goes on: what transformers calls continue_final_message.
+            end = "<|im_end|>\n"
+            rendered = template.render(messages=list(self.messages(c)), tools=None)
+            assert rendered.endswith(end)
+            out["rendered"] = rendered[:-len(end)]
+        return out
+
+
+class Qwen3Coder(Format):
+    template = "Qwen3-Coder.jinja"
+
+    def generated(self, turn, ids, inside):
+        out = "\n".join(f"<tool_call>\n<function={name}>\n" + "".join(
+            f"<parameter={key}>\n{dumps(value) if isinstance(value, (dict, list)) else value}\n</parameter>\n"
+            for key, value in arguments.items()) + "</function>\n</tool_call>" for name, arguments in turn.calls)
+        return "\n\n".join(part for part in (turn.content, out) if part)
+
+
+class Llama3(Format):
+    template = "meta-llama-Llama-3.1-8B-Instruct.jinja"
+    conversations = CONVERSATIONS + ODD + NOTES + DATED
+
+    def unsayable(self, c):
+        if any(t.content and t.calls for t in c.turns()):
+            return "the template leaves out words before a call"
+        return ""
+
+    def options(self, c):
+        # transformers itself gives none; the templates of Llama 3.2 and later spell today so.
+        return {"date_string": datetime.date.fromisoformat(c.date).strftime("%d %b %Y")} if c.date else {}
+
+    def generated(self, turn, ids, inside):
+        return turn.content or "".join(f'{{"name": "{n}", "parameters": {dumps(a)}}}' for n, a in turn.calls)
+
+
+class Mistral(Format):
+    """The tokenizer v3 of Mistral 7B v0.3 and Nemo."""
+
+    template = "mistralai-Mistral-Nemo-Instruct-2407.jinja"
+
+    def unsayable(self, c):
+        if any(t.content and t.calls for t in c.turns()):
+            return "the template leaves out words before a call"
+        if c.system is not None and c.items:
+            return "the template has the system message in the last question, or nowhere"
+        if c.tools and c.questions() > 1:
+            return "the template moves the tools before the last question"
+        return ""
+
+    def options(self, c):
+        return {"bos_token": "", "eos_token": "</s>"}
+
+    def functions(self, c):
+        # The template prints texts as they are. mistral-common, which trained
+        # the model, spells JSON here and in results.
+        return [{"type": "function", "function": {k: dumps(v)[1:-1] if isinstance(v, str) else v for k, v in t.items()}}
+                for t in c.tools]
+
+    def result(self, content):
+        return dumps(content)
+
+    def generated(self, turn, ids, inside):
+        if not turn.calls:
+            return turn.content
+        return "[TOOL_CALLS][" + ", ".join(dumps({"name": n, "arguments": a, "id": i}) for i, (n, a) in zip(ids, turn.calls)) + "]"
+
+
+class MistralV13(Format):
+    """The tokenizer v13 of Devstral, Magistral and Ministral 3."""
+
+    template = "mistralai-Ministral-3-14B-Reasoning-2512.jinja"
+    conversations = CONVERSATIONS + ODD + NOTES + THINKING
+
+    def system(self, c):
+        # Without one each of these models has a long one of its own.
+        return c.system or "Be brief."
+
+    def options(self, c):
+        return {"bos_token": "", "eos_token": "</s>"}
+
+    def generated(self, turn, ids, inside):
+        think = "" if turn.think is None else f"[THINK]{turn.think}" + ("" if turn.cut else "[/THINK]")
+        return think + turn.content + "".join(f"[TOOL_CALLS]{n}[ARGS]{dumps(a)}" for n, a in turn.calls)
+
+    def message(self, turn, ids):
+        m = super().message(turn, ids)
+        if turn.think is not None:
+            m["content"] = [{"type": "thinking", "thinking": turn.think}]
+            if turn.content:
+                m["content"].append({"type": "text", "text": turn.content})
+        return m
+
+
+FORMATS = {
+    "qwen2.5": Qwen25(), "qwen": Qwen3(), "qwq-tools": QwQTools(), "qwq": QwQ(),
+    "qwen3-coder": Qwen3Coder(), "llama3": Llama3(), "mistral": Mistral(), "mistral-v13": MistralV13(),
+}
 
 JSON = [
     '{"b": 1, "a": [1, 2.5, -1, 0, 123456789012345678901234567890], "c": {}, "d": [], "e": null}',
@@ -183,50 +363,36 @@ JSON = [
 ]
 
 
-def steps(items):
-    for item in items:
-        if isinstance(item, Turn):
-            yield {"generated": item.generated(), "calls": [{"name": n, "arguments": a} for n, a in item.calls],
-                   "content": item.content, "think": item.think or ""}
-        elif isinstance(item, Results):
-            yield {"results": list(item)}
-        else:
-            yield {"question": item}
+def references(form, source):
+    template = compiled(source)
+    out = {"template": form.template, "sha256": hashlib.sha256(source.encode("utf-8")).hexdigest(),
+           "drops": form.drops, "conversations": [], "skipped": {}}
+    for c in form.conversations:
+        reason = form.unsayable(c)
+        try:
+            if not reason:
+                out["conversations"].append(form.conversation(template, c))
+        except jinja2.TemplateError as e:
+            reason = str(e)
+        if reason:
+            out["skipped"][c.name] = reason
+    return out
 
 
-def messages(system, question, items):
-    if system is not None:
-        yield {"role": "system", "content": system}
-    yield {"role": "user", "content": question}
-    for item in items:
-        if isinstance(item, Turn):
-            yield item.message()
-        elif isinstance(item, Results):
-            for r in item:
-                yield {"role": "tool", "content": r}
-        else:
-            yield {"role": "user", "content": item}
-
-
-def conversation(template, format_name, spec):
-    name, system, tools, question, *items = spec
-    functions = [{"type": "function", "function": t} for t in tools]
-    rendered = template.render(messages=list(messages(system, question, items)), tools=functions or None,
-                               add_generation_prompt=True)
-    return {"name": name, "format": format_name, "system": system or "", "tools": tools, "question": question,
-            "steps": list(steps(items)), "rendered": rendered}
+def write(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    out = {"conversations": [], "json": []}
-    for format_name in TEMPLATES:
-        template = load(folder, format_name)
-        for spec in CONVERSATIONS + ODD_CONVERSATIONS + (THINKING if format_name == "qwen" else []):
-            out["conversations"].append(conversation(template, format_name, spec))
-    for text in JSON:
-        out["json"].append({"source": text, "dumps": dumps(json.loads(text))})
-    sys.stdout.buffer.write((json.dumps(out, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+    out, *folders = map(pathlib.Path, sys.argv[1:])
+    write(out / "dumps.json", [{"source": text, "dumps": dumps(json.loads(text))} for text in JSON])
+    for name, form in FORMATS.items():
+        found = [f / form.template for f in folders if (f / form.template).is_file()]
+        if not found:
+            print(f"{name}: no {form.template} in {', '.join(map(str, folders)) or 'no folder'}")
+            continue
+        write(out / name / "conversations.json", references(form, found[0].read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":
