@@ -121,11 +121,24 @@ class Format:
                 yield {"note" if isinstance(item, Note) else "question": item}
                 inside = self.opened
 
+    def render(self, template, c):
+        return template.render(messages=list(self.messages(c)), tools=self.functions(c) or None,
+                               add_generation_prompt=True, **self.options(c))
+
     def conversation(self, template, c):
-        rendered = template.render(messages=list(self.messages(c)), tools=self.functions(c) or None,
-                                   add_generation_prompt=True, **self.options(c))
+        rendered = self.render(template, c)
+        if self.drops == "none":
+            self.check(template, c, rendered)
         return {"name": c.name, "system": self.system(c) or "", "date": c.date, "max_calls": c.max_calls, "tools": c.tools,
                 "question": c.question, "steps": list(merged(self.steps(c))), "rendered": rendered}
+
+    def check(self, template, c, rendered):
+        """The prompt only grows: before each turn of the model, and with what it writes there."""
+        for n, step in enumerate(self.steps(c)):
+            if "generated" in step:
+                before = Conversation(c.name, c.system, c.tools, c.question, *c.items[:n], date=c.date)
+                grown = self.render(template, before) + step["generated"]
+                assert rendered.startswith(grown), f"{c.name}: {grown!r} does not begin {rendered!r}"
 
 
 def numbered(c):
@@ -254,15 +267,14 @@ class QwQ(QwQTools):
         if text != "<think>\n":  # the turn goes on
             yield {"role": "assistant", "content": text}
 
-    def conversation(self, template, c):
-        out = super().conversation(template, c)
-        if out["steps"] and not {"note", "question"} & set(out["steps"][-1]):
-            # The turn goes on: what transformers calls continue_final_message.
-            end = "<|im_end|>\n"
-            rendered = template.render(messages=list(self.messages(c)), tools=None)
-            assert rendered.endswith(end)
-            out["rendered"] = rendered[:-len(end)]
-        return out
+    def render(self, template, c):
+        if not c.items or isinstance(c.items[-1], str):
+            return super().render(template, c)
+        # The turn goes on: what transformers calls continue_final_message.
+        end = "<|im_end|>\n"
+        rendered = template.render(messages=list(self.messages(c)))
+        assert rendered.endswith(end)
+        return rendered[:-len(end)]
 
 
 class Qwen3Coder(Format):
@@ -379,20 +391,29 @@ def references(form, source):
     return out
 
 
-def write(path, value):
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+    path.write_bytes((text + "\n").encode("utf-8"))
+
+
+def listed(value, level=0):
+    """JSON with one conversation a line."""
+    if not isinstance(value, (dict, list)) or not value or level > 1:
+        return dumps(value)
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(listed(v, level + 1) for v in value) + "\n]"
+    return "{\n" + ",\n".join(f"{dumps(k)}: {listed(v, level + 1)}" for k, v in value.items()) + "\n}"
 
 
 def main():
     out, *folders = map(pathlib.Path, sys.argv[1:])
-    write(out / "dumps.json", [{"source": text, "dumps": dumps(json.loads(text))} for text in JSON])
+    write(out / "dumps.json", listed([{"source": text, "dumps": dumps(json.loads(text))} for text in JSON], 1))
     for name, form in FORMATS.items():
         found = [f / form.template for f in folders if (f / form.template).is_file()]
         if not found:
             print(f"{name}: no {form.template} in {', '.join(map(str, folders)) or 'no folder'}")
             continue
-        write(out / name / "conversations.json", references(form, found[0].read_text(encoding="utf-8")))
+        write(out / name / "conversations.json", listed(references(form, found[0].read_text(encoding="utf-8"))))
 
 
 if __name__ == "__main__":
