@@ -30,13 +30,13 @@ type partialCall struct {
 
 // add appends a fragment of the arguments and gives what was added.
 func (c *partialCall) add(fragment json.RawMessage) string {
-	fragment = bytes.TrimSpace(fragment)
+	fragment = trimJSON(fragment)
 	if len(fragment) == 0 || string(fragment) == "null" {
 		return ""
 	}
 	if fragment[0] != '"' {
 		quoted, _ := encode(string(fragment)) // a string always has a JSON form
-		fragment = bytes.TrimSpace(quoted)
+		fragment = trimJSON(quoted)
 	}
 	inside := fragment[1 : len(fragment)-1]
 	c.body = append(c.body, inside...)
@@ -111,7 +111,7 @@ func (p callPieces) call(piece callPiece) *partialCall {
 func startsObject(fragment json.RawMessage) bool {
 	var c partialCall
 	c.add(fragment)
-	return bytes.HasPrefix(bytes.TrimSpace(c.body), []byte("{"))
+	return bytes.HasPrefix(trimJSON(c.arguments()), []byte("{"))
 }
 
 // list gives the calls in order. Where the answer was cut by a limit, those

@@ -189,23 +189,27 @@ func chatTools(tools []ToolSpec) []chatTool {
 // string where they are not: the call stays in the conversation, and the model
 // sees what it wrote.
 func sentArguments(written json.RawMessage) (json.RawMessage, error) {
-	written = bytes.TrimSpace(written)
+	var member any = string(written)
 	switch {
-	case len(written) == 0:
+	case len(trimJSON(written)) == 0:
 		return json.RawMessage("{}"), nil
 	case isObject(written):
-		return written, nil
+		return trimJSON(written), nil
 	case json.Valid(written):
-		return encode(map[string]any{"arguments": written})
+		member = written
 	}
-	return encode(map[string]any{"arguments": string(written)})
+	b, err := encode(map[string]any{"arguments": member})
+	return trimJSON(b), err
 }
 
 // isObject reports whether b is a whole JSON object.
 func isObject(b []byte) bool {
-	b = bytes.TrimSpace(b)
+	b = trimJSON(b)
 	return len(b) > 0 && b[0] == '{' && json.Valid(b)
 }
+
+// trimJSON removes what JSON calls white space.
+func trimJSON(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
 // callIDs gives each call an ID that no other call of the conversation has.
 // What it makes up depends on the conversation only, so that the same answers

@@ -28,6 +28,7 @@ type dialect struct {
 	end    string
 	broken string // an error frame after 200
 	ref    func(url string) string
+	chat   bool // an endpoint for conversations: see asPrompt
 }
 
 func event(data string) string { return "data: " + data + "\n\n" }
@@ -77,7 +78,10 @@ var (
 		broken: event(`{"error":{"message":"the runner died","type":"server_error","code":500}}`) + event("[DONE]"),
 		ref:    func(url string) string { return "openai:" + url + "#m" },
 	}
-	dialects = []dialect{ollamaDialect, llamaDialect, openaiDialect}
+	dialects = []dialect{
+		ollamaDialect, llamaDialect, openaiDialect,
+		ollamaChatDialect, llamaChatDialect, openaiChatDialect,
+	}
 )
 
 // frames are the frames of a whole generation.
@@ -184,6 +188,9 @@ func (f *fake) open(t *testing.T, opts Options) Model {
 	m, err := Open(f.ref(f.URL), opts)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if f.chat {
+		return asPrompt{m}
 	}
 	return m
 }
@@ -423,7 +430,7 @@ func TestPromptIsSentAsItIs(t *testing.T) {
 			f := d.serve(t, d.says(d.frames("x")...))
 			m := f.open(t, Options{})
 			complete(t, m, Request{Prompt: []Segment{{Text: prompt[:5]}, {Text: prompt[5:]}}})
-			check(t, "prompt", f.last(t)["prompt"], any(prompt))
+			check(t, "prompt", d.prompt(f.last(t)), any(prompt))
 			got := listen(t, t.Context(), m, Request{Prompt: text("half a character: \xe4\xb8")})
 			var p *PromptError
 			if !errors.As(got.err, &p) {
@@ -438,7 +445,7 @@ func TestNoErrorHoldsThePromptOrTheKey(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
 			key := "sk-0123456789abcdef"
-			if d.name == "ollama" {
+			if strings.HasPrefix(d.name, "ollama") {
 				key = "" // is never sent there
 			}
 			echo := func(status int, media, body string) func(http.ResponseWriter, *http.Request) {

@@ -79,7 +79,7 @@ func TestErrorFrameAfterSuccess(t *testing.T) {
 func TestGarbageLines(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
-			for _, garbage := range []string{"{]\n\n", "null\n\n", "[1,2]\n\n", "\"text\"\n\n", "{\"response\": 5, \"content\": 5, \"choices\": 5}\n\n", "\xff\xfe{}\n\n", strings.Repeat("x", 5000) + "\n\n"} {
+			for _, garbage := range []string{"{]\n\n", "null\n\n", "[1,2]\n\n", "\"text\"\n\n", "{\"response\": 5, \"message\": 5, \"content\": 5, \"choices\": 5}\n\n", "\xff\xfe{}\n\n", strings.Repeat("x", 5000) + "\n\n"} {
 				if d.media == "text/event-stream" {
 					garbage = "data: " + garbage
 				}
@@ -195,7 +195,7 @@ func TestStalls(t *testing.T) {
 			stall(Options{BetweenTokens: soon}, StallError{StallBetweenTokens, soon}, d.text("one"))
 			// Signs of life that carry no token do not count.
 			ping := ": ping\n\n"
-			if d.name == "ollama" {
+			if strings.HasPrefix(d.name, "ollama") {
 				ping = d.text("")
 			}
 			stall(Options{BetweenTokens: soon}, StallError{StallBetweenTokens, soon}, d.text("one"), ping, ping)

@@ -130,7 +130,7 @@ func openaiMessages(messages []Message, b brand) ([]openaiMessage, error) {
 				return nil, err
 			}
 			call := openaiCall{ID: c.ID, Type: "function"}
-			call.Function.Name, call.Function.Arguments = c.Name, strings.TrimSpace(string(arguments))
+			call.Function.Name, call.Function.Arguments = c.Name, string(arguments)
 			sent.ToolCalls = append(sent.ToolCalls, call)
 		}
 		all = append(all, sent)
