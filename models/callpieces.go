@@ -61,7 +61,7 @@ func (c *partialCall) whole(kind string, ids *callIDs) (ToolCall, error) {
 // callPieces puts calls together.
 type callPieces []*partialCall
 
-// add takes a piece and gives what it added to the arguments.
+// add takes a piece and gives the text in it.
 func (p *callPieces) add(piece callPiece) string {
 	c := p.call(piece)
 	if c == nil {
@@ -80,7 +80,7 @@ func (p *callPieces) add(piece callPiece) string {
 	if c.name == "" {
 		c.name = piece.Function.Name
 	}
-	return c.add(piece.Function.Arguments)
+	return piece.Function.Name + c.add(piece.Function.Arguments)
 }
 
 // call finds the call that a piece belongs to, nil for a new one. The index
