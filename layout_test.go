@@ -22,6 +22,7 @@ var rules = []struct {
 	{"stopgap/models", []string{
 		"github.com/ollama/ollama/api", "github.com/ollama/ollama/envconfig", "github.com/tmaxmax/go-sse",
 		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...", "github.com/ollama/ollama/types/model",
+		"github.com/santhosh-tekuri/jsonschema/v6",
 	}},
 	{"stopgap/tools", []string{
 		"github.com/santhosh-tekuri/jsonschema/v6/...", "github.com/agnivade/levenshtein", "golang.org/x/text/...", "golang.org/x/sync/...",
