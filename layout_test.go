@@ -18,7 +18,8 @@ var rules = []struct {
 	allow []string
 }{
 	{"stopgap/stopping", []string{"github.com/dlclark/regexp2/v2/..."}},
-	{"stopgap/template", []string{"github.com/goccy/go-yaml/...", "github.com/dlclark/regexp2/v2/..."}},
+	{"stopgap/template", []string{
+		"github.com/titanous/json5", "github.com/kaptinlin/jsonrepair", "go.starlark.net/syntax", "github.com/goccy/go-yaml/...", "github.com/dlclark/regexp2/v2/..."}},
 	{"stopgap/models", []string{
 		"github.com/ollama/ollama/api", "github.com/ollama/ollama/envconfig", "github.com/tmaxmax/go-sse",
 		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...", "github.com/ollama/ollama/types/model",

@@ -185,7 +185,7 @@ func (g *generation) keep() int {
 // read parses what is kept. What a stop says of the turn comes on top: it may
 // have cut off what the parser would have seen.
 func (g *generation) read(text string, inThink bool) template.Turn {
-	t := g.Format.Parse(text, inThink)
+	t := g.Format.Parse(text, template.Reading{InThink: inThink})
 	if d := g.stop; d != nil {
 		invented := g.means[d.Criterion.Name] == template.MeansInvented
 		switch {

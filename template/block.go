@@ -49,7 +49,7 @@ func blockError(name string, err error) error {
 	return fe
 }
 
-var required = []string{"prompt", "continue", "force", "nudge", "problem"}
+var required = []string{"prompt", "continue", "calls", "force", "nudge", "problem"}
 
 // checkBlocks looks for missing and unused blocks, and runs each once so that
 // a misspelled field is found here and not in the middle of a run.

@@ -32,7 +32,7 @@ func Example() {
 	begin := len(prompt)
 
 	generated := " I should look.\nAction: search\nAction Input: {\"query\": \"owl\"}" // up to f.Stops
-	turn := f.Parse(generated, f.Think.Opened)
+	turn := f.Parse(generated, template.Reading{InThink: f.Think.Opened})
 	fmt.Println(turn.Calls[0].Name, string(turn.Calls[0].Arguments))
 
 	prompt += generated

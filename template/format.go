@@ -31,6 +31,7 @@ type Format struct {
 	Name string
 	Head
 	blocks *template.Template
+	loose  []looseTag
 }
 
 // Names lists the shipped formats, sorted.
@@ -116,6 +117,8 @@ func unreadable(name string, err error) error {
 //   - "continue" renders a [Continuation]: everything that stands between two
 //     generations, from the words that close the model's turn to those that
 //     open it again;
+//   - "calls" spells the calls of a turn as the model writes them (.Calls, each
+//     with .Name, .Arguments, .Pairs and .Values, see [Format.Write]);
 //   - "force" is the note that asks for the final answer without tools
 //     (.Reason, a clause such as "the limit of 5 calls is reached", or empty);
 //   - "nudge" is the note for a turn that leads nowhere (.Kind, a ProblemKind);
@@ -143,6 +146,7 @@ func Compile(name string, src []byte) (*Format, error) {
 		return nil, err
 	}
 	f.reserveOwn()
+	f.loose = f.looseTags()
 	if err := f.checkBlocks(); err != nil {
 		return nil, err
 	}
@@ -173,14 +177,25 @@ func checkSource(name string, src []byte) (string, error) {
 
 // reserveOwn adds the format's own tags and labels to the reserved strings.
 func (f *Format) reserveOwn() {
-	own := []string{f.Think.Open, f.Think.Close, f.Call.Open, f.Call.Close, f.Response.Open, f.Response.Close}
-	if f.Call.Kind == LineCalls {
-		own = append(append(own, f.Call.Name...), f.Call.Arguments...)
-		f.Reserved.Lines = union(f.Reserved.Lines, append(own, f.Answer.After))
+	var own []string
+	for _, tag := range f.tags() {
+		if tag.field != "answer.after" {
+			own = append(own, tag.text)
+		}
+	}
+	f.Reserved.Lines = union(f.Reserved.Lines, []string{f.Answer.After})
+	switch f.Call.Kind {
+	case LineCalls:
+		f.Reserved.Lines = union(f.Reserved.Lines, append(append(own, f.Call.Name...), f.Call.Arguments...))
 		return
+	case XMLCalls:
+		own = append(append(own, f.Call.Name...), f.Call.Arguments...)
+	case TagCalls:
+		for _, t := range f.Call.Tags {
+			own = append(own, t.open(), t.close())
+		}
 	}
 	f.Reserved.Strings = union(f.Reserved.Strings, own)
-	f.Reserved.Lines = union(f.Reserved.Lines, []string{f.Answer.After})
 }
 
 func unknownName(name string) error {

@@ -25,6 +25,7 @@ const goodBlocks = `{{define "prompt"}}{{.System}}Q: {{.Question}}{{end}}
 {{define "force"}}stop{{with .Reason}}: {{.}}{{end}}{{end}}
 {{define "nudge"}}{{.Kind}}?{{end}}
 {{define "problem"}}{{.Kind}}: {{.Message}} {{join .Tools ","}}{{end}}
+{{define "calls"}}{{range .Calls}}<call>{"name": {{json .Name}}, "arguments": {{.Arguments}}}</call>{{end}}{{end}}
 `
 
 func compile(t *testing.T, src string) *Format {
@@ -145,12 +146,12 @@ func TestFormatErrors(t *testing.T) {
 			5, "stops[0].outside_think", "no thinking part"},
 		{"two scopes", with("    means: end", "    outside_think: true\n    after: x\n    means: end"), 8, "stops[0].after", "both outside_think and after"},
 		{"single call that means end", with("    means: end", "    means: end\n    single_call: true"), 8, "stops[0].single_call", "does not mean call"},
-		{"half a tag", with("open: <call>, ", ""), 2, "call", "the tags open and close"},
+		{"half a tag", with("open: <call>, ", ""), 2, "call", "the tag open"},
 		{"no keys", with(", name: [name]", ""), 2, "call", "the keys name and arguments"},
 		{"half a think", with(", close: </think>", ""), 3, "think", "both tags"},
 		{"opened without a tag", with("{open: <think>, close: </think>}", "{opened: true}"), 3, "think.open", "no tag"},
-		{"unknown kind", with("kind: json", "kind: xml"), 2, "call.kind", "json or lines"},
-		{"no kind", with("kind: json, ", ""), 2, "call.kind", "json or lines"},
+		{"unknown kind", with("kind: json", "kind: sgml"), 2, "call.kind", "json, lines, xml, tags or python"},
+		{"no kind", with("kind: json, ", ""), 2, "call.kind", "the kind of call is missing"},
 		{"lines with tags", with("kind: json", "kind: lines"), 2, "call", "no closing tags"},
 		{"lines without marker", with("kind: json, open: <call>, close: </call>,", "kind: lines,"), 2, "call", "no closing tags"},
 		{"negative number", with("stops:", "max_calls: -1\nstops:"), 4, "max_calls", "negative"},
@@ -166,9 +167,9 @@ func TestFormatErrors(t *testing.T) {
 		{"no separator", with("---\n", ""), 8, "", `the line "---"`},
 		{"missing block", with(`{{define "nudge"}}{{.Kind}}?{{end}}`+"\n", ""), 0, "nudge", "is missing"},
 		{"empty file", "", 0, "call.kind", "kind of call is missing"},
-		{"misspelled block", good + "{{define \"prompts\"}}x{{end}}\n", 14, "prompts", "no such block"},
-		{"text outside", good + "\nstray text\n", 15, "", "text outside"},
-		{"unclosed block", good + "{{define \"x\"}}\n", 15, "", "unexpected EOF"},
+		{"misspelled block", good + "{{define \"prompts\"}}x{{end}}\n", 15, "prompts", "no such block"},
+		{"text outside", good + "\nstray text\n", 16, "", "text outside"},
+		{"unclosed block", good + "{{define \"x\"}}\n", 16, "", "unexpected EOF"},
 		{"unclosed action", with(`{{.Kind}}?`, `{{.Kind`), 12, "", "bad character"},
 		{"unknown function", with(`{{.Kind}}?`, `{{shout .Kind}}`), 12, "", `function "shout" not defined`},
 		{"unknown field", with(`{{.Kind}}?`, "\n{{.Knd}}"), 13, "nudge", "can't evaluate field Knd"},
@@ -179,7 +180,7 @@ func TestFormatErrors(t *testing.T) {
 		{"nothing said", with(`{{.Kind}}?`, ` `), 12, "nudge", "renders nothing"},
 		{"json of a list", with(`Q: {{.Question}}`, `{{json .Tools}}`), 9, "prompt", "not []template.Tool"},
 		{"endless", with(`{{.Kind}}?`, `{{template "nudge" .}}`), 12, "nudge", "exceeded maximum template depth"},
-		{"NUL", good + "\x00", 14, "", "binary"},
+		{"NUL", good + "\x00", 15, "", "binary"},
 		{"not UTF-8", with("a test", "a \xff test"), 1, "", "UTF-8"},
 		{"too large", good + strings.Repeat("\n", maxSource), 0, "", "larger than 1048576 bytes"},
 		{"head too large", strings.Repeat("# comment\n", maxHead/10) + good, 0, "", "the head is larger than 32768 bytes"},
@@ -313,7 +314,7 @@ func FuzzCompile(f *testing.F) {
 		if err != nil && !errors.As(err, &fe) {
 			t.Fatalf("an error of type %T: %v", err, err)
 		}
-		if err == nil && format.Parse("x", false).Problems == nil && !format.Parse("x", false).Answered {
+		if err == nil && format.Parse("x", Reading{}).Problems == nil && !format.Parse("x", Reading{}).Answered {
 			t.Fatalf("a format that parses nothing: %+v", format.Head)
 		}
 	})

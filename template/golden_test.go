@@ -139,7 +139,7 @@ func (f *Format) play(t *testing.T, d dialogue) string {
 	for i, turn := range d.turns {
 		generated, next := turn(f)
 		write([]Part{{generated, FromModel}}, nil)
-		next.InThink = f.Parse(generated, inThink).InThink
+		next.InThink = f.Parse(generated, Reading{InThink: inThink}).InThink
 		if i < len(d.turns)-1 || len(next.Results) > 0 || next.Note != "" || next.Question != "" {
 			write(f.Continue(next))
 		}

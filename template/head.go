@@ -3,9 +3,7 @@ package template
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -56,30 +54,6 @@ type Think struct {
 	Continues bool `yaml:"continues"`
 }
 
-// A Spelling is how calls are spelled.
-type Spelling struct {
-	Kind CallKind `yaml:"kind"`
-	// Open and Close are the tags around a JSON call.
-	Open  string `yaml:"open"`
-	Close string `yaml:"close"`
-	// Name and Arguments are the keys of a JSON call, the canonical one first;
-	// where several are present the first of this list counts. For lines they
-	// are the labels, exactly one each, for example "Action:".
-	Name      []string `yaml:"name"`
-	Arguments []string `yaml:"arguments"`
-}
-
-// A CallKind is a family of spellings.
-type CallKind string
-
-const (
-	// JSONCalls are JSON objects between two tags, any number a turn.
-	JSONCalls CallKind = "json"
-	// LineCalls are a line with the tool's name and then the arguments as a
-	// JSON object, one call a turn, as in ReAct.
-	LineCalls CallKind = "lines"
-)
-
 // Response is how a tool's response begins and ends in the prompt. A model
 // that writes Open itself has invented a response.
 type Response struct {
@@ -87,12 +61,18 @@ type Response struct {
 	Close string `yaml:"close"`
 }
 
-// Answer is how the answer is spelled.
+// Answer is how the answer is spelled: by a marker that it follows, or by two
+// tags around it. Without either it is the text outside the thinking part of a
+// turn that makes no call.
 type Answer struct {
-	// After is the marker that the answer follows, for example "Final Answer:".
-	// Without one the answer is the text outside the thinking part of a turn
-	// that makes no call.
-	After string `yaml:"after"`
+	After string `yaml:"after"` // for example "Final Answer:"
+	// Open and Close are tags, for example <answer> and </answer>; the last
+	// pair counts.
+	Open  string `yaml:"open"`
+	Close string `yaml:"close"`
+	// Optional says that a turn with neither a call nor the marker or the tags
+	// is an answer as a whole.
+	Optional bool `yaml:"optional"`
 }
 
 // Sampling are the sampler's options that suit the format. A nil field is left
@@ -188,77 +168,4 @@ func (s source) check(h *Head) error {
 		}
 	}
 	return nil
-}
-
-// checkCalls checks the spelling keys against each other.
-func (h *Head) checkCalls() (field, msg string) {
-	c := h.Call
-	switch c.Kind {
-	case JSONCalls:
-		if c.Open == "" || c.Close == "" {
-			return "call", "JSON calls need the tags open and close"
-		}
-		if len(c.Name) == 0 || len(c.Arguments) == 0 {
-			return "call", "JSON calls need the keys name and arguments"
-		}
-		if (h.Think.Open == "") != (h.Think.Close == "") {
-			return "think", "the thinking part needs both tags, open and close"
-		}
-	case LineCalls:
-		if len(c.Name) != 1 || len(c.Arguments) != 1 {
-			return "call", "calls in lines need one label each, name and arguments"
-		}
-		if c.Open != "" || c.Close != "" || h.Think.Close != "" || h.Response.Close != "" {
-			return "call", "a format with calls in lines has labels and no closing tags"
-		}
-		if h.Answer.After == "" {
-			return "answer", "a format with calls in lines needs the marker answer.after"
-		}
-	case "":
-		return "call.kind", "the kind of call is missing: json or lines"
-	default:
-		return "call.kind", "the kind of call is json or lines"
-	}
-	if h.Think.Open == "" && (h.Think.Opened || h.Think.Calls || h.Think.Continues) {
-		return "think.open", "the format has no tag that opens the thinking part"
-	}
-	if h.MaxTokens < 0 {
-		return "max_tokens", "a negative number"
-	}
-	if h.MaxCalls < 0 {
-		return "max_calls", "a negative number"
-	}
-	seen := map[string]string{} // text to field
-	for _, tag := range []struct{ field, text string }{
-		{"think.open", h.Think.Open}, {"think.close", h.Think.Close}, {"call.open", c.Open}, {"call.close", c.Close},
-		{"response.open", h.Response.Open}, {"response.close", h.Response.Close}, {"answer.after", h.Answer.After},
-	} {
-		if tag.text != "" && !escapable(tag.text) {
-			return tag.field, "a tag needs two characters or more, none of them " + string(Mark)
-		}
-		if tag.text != "" && strings.TrimSpace(tag.text) == "" {
-			return tag.field, "a tag of white space alone"
-		}
-		if other, ok := seen[tag.text]; ok && tag.text != "" {
-			return tag.field, "the same text as " + other
-		}
-		seen[tag.text] = tag.field
-	}
-	for i, key := range append(slices.Clip(c.Name), c.Arguments...) {
-		field := fmt.Sprintf("call.name[%d]", i)
-		if i >= len(c.Name) {
-			field = fmt.Sprintf("call.arguments[%d]", i-len(c.Name))
-		}
-		if strings.TrimSpace(key) == "" || c.Kind == LineCalls && !escapable(key) {
-			return field, "an empty or too short name"
-		}
-		if other, ok := seen[key]; ok && c.Kind == LineCalls {
-			return field, "the same text as " + other
-		}
-		seen[key] = field
-	}
-	if t := h.Sampling.Temperature; t != nil && !(*t >= 0 && *t <= math.MaxFloat64) {
-		return "sampling.temperature", "not a number from zero on"
-	}
-	return "", ""
 }

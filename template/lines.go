@@ -1,101 +1,260 @@
 package template
 
-import "strings"
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 const (
 	blanks    = " \t\r\n"
 	maxIndent = 8 // bytes of white space that begin a turn
 )
 
-// parseLines reads a turn whose call is a line with the name and then the
-// arguments. The prompt ends in the thinking label, so that the turn begins in
-// the middle of a line.
-func (f *Format) parseLines(text string) Turn {
-	t := Turn{InThink: f.Think.Opened}
-	body := text
+// A lineParser reads a turn whose calls are a line with the name and then the
+// arguments. The prompt may end in the thinking label, so that the turn begins
+// in the middle of a line.
+type lineParser struct {
+	reader
+	turn Turn
+	body string // the turn, up to a response that the model invented
+}
+
+func (f *Format) parseLines(text string, r Reading) Turn {
+	p := &lineParser{reader: reader{Format: f, Reading: r}, body: text}
+	p.turn.InThink = f.Think.Opened
 	if i := firstLine(text, f.Response.Open); f.Response.Open != "" && i >= 0 {
-		body = text[:i]
-		t.Problems = append(t.Problems, Problem{InventedResponse, i, len(text), "the model wrote a tool's response itself"})
+		p.body, p.Ended = text[:i], true
+		p.turn.Problems = append(p.turn.Problems, Problem{InventedResponse, i, len(text), "the model wrote a tool's response itself"})
 	}
-	name, args := f.callLabels(body)
-	answer := firstLine(body, f.Answer.After)
-	if answer < 0 && name < 0 && args < 0 {
-		answer = strings.LastIndex(body, f.Answer.After)
+	calls := p.places()
+	answer := firstLine(p.body, f.Answer.After)
+	if answer < 0 && len(calls) == 0 {
+		answer = strings.LastIndex(p.body, f.Answer.After)
 	}
-	thought := body
+	thought := p.body
 	switch {
 	case answer >= 0:
-		thought = body[:answer]
-		t.Answer, t.Answered = f.lineAnswer(body[answer+len(f.Answer.After):]), true
-		if name >= 0 && name < answer {
-			t.Problems = append([]Problem{{TextAfterCall, name, answer, "an answer follows the call, which is not made"}}, t.Problems...)
+		thought = p.body[:answer]
+		p.turn.Answer, p.turn.Answered = p.answer(p.body[answer+len(f.Answer.After):]), true
+		if len(calls) > 0 && calls[0].start() < answer {
+			p.problem(TextAfterCall, calls[0].start(), answer, "an answer follows the call, which is not made")
 		}
-	case name >= 0 || args >= 0:
-		start := name
+	case len(calls) > 0:
+		thought = p.body[:calls[0].start()]
+		for i, c := range calls {
+			end := len(p.body)
+			if i+1 < len(calls) {
+				end = calls[i+1].start()
+			}
+			p.call(c, end)
+		}
+	case f.Answer.Optional && strings.TrimSpace(p.body) != "" && len(p.turn.Problems) == 0:
+		p.turn.Text = strings.TrimSpace(p.body)
+		p.turn.Answer, p.turn.Answered = p.turn.Text, true
+		return p.turn
+	}
+	if f.Think.Open == "" {
+		p.turn.Text = strings.TrimSpace(thought)
+		return p.turn
+	}
+	p.turn.Think = f.thought(thought)
+	return p.turn
+}
+
+// A place is where the two labels of a call stand, -1 for none.
+type place struct{ name, arguments int }
+
+func (p place) start() int {
+	if p.name >= 0 {
+		return p.name
+	}
+	return p.arguments
+}
+
+// places finds the labels of the calls. Where a turn has one call it is the
+// last name before the last arguments; without arguments, the last name.
+func (p *lineParser) places() []place {
+	if p.SingleCall {
+		at := place{arguments: lastLine(p.body, p.Call.Arguments[0])}
+		if before := p.body[:max(0, at.arguments)]; at.arguments >= 0 {
+			at.name = lastLine(before, p.Call.Name[0])
+		} else {
+			at.name = lastLine(p.body, p.Call.Name[0])
+		}
+		if at.start() < 0 {
+			return nil
+		}
+		return []place{at}
+	}
+	var out []place
+	for from := 0; ; {
+		name := nextLine(p.body, p.Call.Name[0], from)
 		if name < 0 {
-			start = args
+			break
 		}
-		thought = body[:start]
-		f.lineCall(&t, body, name, args)
+		end := nextLine(p.body, p.Call.Name[0], name+1)
+		if end < 0 {
+			end = len(p.body)
+		}
+		out = append(out, place{name, nextLine(p.body[:end], p.Call.Arguments[0], name)})
+		from = end
 	}
-	t.Think = f.thought(thought)
-	return t
+	if args := firstLine(p.body, p.Call.Arguments[0]); len(out) == 0 && args >= 0 {
+		out = append(out, place{-1, args})
+	}
+	return out
 }
 
-// callLabels finds the last label of the arguments and the last one of the
-// name before it; without arguments, the last one of the name. -1 is none.
-func (f *Format) callLabels(body string) (name, args int) {
-	args = lastLine(body, f.Call.Arguments[0])
-	if args < 0 {
-		return lastLine(body, f.Call.Name[0]), args
-	}
-	return lastLine(body[:args], f.Call.Name[0]), args
+func (p *lineParser) problem(kind ProblemKind, start, end int, message string) {
+	p.turn.Problems = append(p.turn.Problems, Problem{kind, start, end, message})
 }
 
-// lineCall reads the call whose labels stand at these offsets.
-func (f *Format) lineCall(t *Turn, body string, name, args int) {
-	problem := func(kind ProblemKind, start int, message string) {
-		p := Problem{kind, start, len(body), message}
-		t.Problems = append([]Problem{p}, t.Problems...)
-	}
-	if args < 0 {
-		problem(UnclosedCall, name, "the call has no arguments")
+// call reads the call whose labels stand there; it ends before body[end:].
+func (p *lineParser) call(at place, end int) {
+	if at.arguments < 0 {
+		line := strings.TrimSpace(p.body[at.name+len(p.Call.Name[0]) : end])
+		if call, ok := p.inName(line); ok {
+			call.Start, call.End = at.name, at.name+len(p.Call.Name[0])+strings.Index(p.body[at.name+len(p.Call.Name[0]):], line)+len(line)
+			p.turn.Calls = append(p.turn.Calls, call)
+			return
+		}
+		p.problem(UnclosedCall, at.name, end, "the call has no arguments")
 		return
 	}
-	if name < 0 {
-		problem(MissingName, args, "the call does not say which tool")
+	if at.name < 0 {
+		p.problem(MissingName, at.arguments, end, "the call does not say which tool")
 		return
 	}
-	tool, _, _ := strings.Cut(strings.TrimSpace(body[name+len(f.Call.Name[0]):args]), "\n")
-	if tool = strings.TrimSpace(tool); tool == "" {
-		problem(MissingName, name, "the call does not say which tool")
+	name, _, _ := strings.Cut(strings.TrimSpace(p.body[at.name+len(p.Call.Name[0]):at.arguments]), "\n")
+	call := Call{Name: strings.TrimSpace(name), Start: at.name}
+	if !p.Strict {
+		call = p.plainName(call)
+	}
+	if call.Name == "" {
+		p.problem(MissingName, at.name, end, "the call does not say which tool")
 		return
 	}
-	start := args + len(f.Call.Arguments[0])
-	value, size, err := new(jsonReader).read(body[start:])
+	start := at.arguments + len(p.Call.Arguments[0])
+	value, size, err := p.json.read(p.body[start:end])
+	if _, ok := object(value); err == nil && ok {
+		call.Arguments, call.End = value, start+size
+		p.turn.Calls = append(p.turn.Calls, p.fitted(call))
+		if after := strings.TrimSpace(p.body[call.End:end]); strings.Trim(after, "`") != "" {
+			p.turn.Text = after
+			p.problem(TextAfterCall, call.End, end, "text after the arguments")
+		}
+		return
+	}
+	p.mendedCall(call, start, end, err)
+}
+
+// mendedCall reads arguments, at body[start:end], that are no JSON object.
+func (p *lineParser) mendedCall(call Call, start, end int, err error) {
+	text := strings.TrimSpace(p.body[start:end])
+	_, whole := extent(text)
+	cut := composite(text) && !whole && !p.Ended && end == len(p.body)
+	if !p.Strict && text != "" && !cut {
+		if arguments, repairs, ok := p.argumentsLine(call.Name, text); ok {
+			call.Arguments, call.End = arguments, start+strings.Index(p.body[start:], text)+len(text)
+			call.Repairs = append(call.Repairs, repairs...)
+			p.turn.Calls = append(p.turn.Calls, p.fitted(call))
+			return
+		}
+	}
 	switch {
-	case err == errNoEnd:
-		problem(UnclosedCall, name, "the arguments have no end")
-		return
+	case err == errNoEnd || text == "":
+		p.problem(UnclosedCall, call.Start, end, "the arguments have no end")
 	case err != nil:
-		problem(BadJSON, name, err.Error())
-		return
-	}
-	if _, ok := object(value); !ok {
-		problem(BadJSON, name, "the arguments are not a JSON object")
-		return
-	}
-	end := start + size
-	t.Calls = []Call{{Name: tool, Arguments: value, Start: name, End: end}}
-	if after := strings.TrimSpace(body[end:]); after != "" {
-		t.Text = after
-		problem(TextAfterCall, end, "text after the arguments")
+		p.problem(BadJSON, call.Start, end, err.Error())
+	default:
+		p.problem(BadJSON, call.Start, end, "the arguments are not a JSON object")
 	}
 }
 
-// lineAnswer cuts an answer where the model goes on with another label.
-func (f *Format) lineAnswer(text string) string {
-	for _, label := range []string{f.Think.Open, f.Call.Name[0], f.Call.Arguments[0]} {
+// keyValue finds arguments as Python writes them: key="value", key2=3.
+var keyValue = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=]`)
+
+// argumentsLine reads arguments that are not JSON: what is almost JSON, with or
+// without a fence; key="value"; the one value that the tool takes.
+func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bool) {
+	tool, known := r.tool(name)
+	if !known {
+		tool, known = r.nearTool(name)
+	}
+	if i := strings.IndexAny(text, "{["); i >= 0 && (i == 0 || strings.HasPrefix(text, "```")) {
+		value := json.RawMessage(text)
+		var repairs []Repair
+		ok := json.Valid(value)
+		if !ok {
+			value, repairs, ok = r.mend(text)
+		}
+		if ok {
+			arguments, more, ok := r.arguments(name, value)
+			return arguments, append(repairs, more...), ok
+		}
+		if composite(text) {
+			return nil, nil, false
+		}
+	}
+	if keyValue.MatchString(text) {
+		if calls, err := r.python("f(" + text + ")"); err == nil && len(calls) == 1 {
+			return calls[0].Arguments, []Repair{RepairArguments}, true
+		}
+	}
+	var quoted string
+	if json.Unmarshal([]byte(text), &quoted) == nil {
+		text = quoted
+	} else if line, after, _ := strings.Cut(text, "\n"); strings.TrimSpace(after) == "" {
+		text = strings.Trim(strings.TrimSpace(line), "`'\"")
+	}
+	return r.argumentsText(tool, known, text, 0)
+}
+
+// inName reads a call that stands as a whole where the name should:
+// search[owl], search("owl"), search(query="owl").
+func (p *lineParser) inName(line string) (Call, bool) {
+	m := nameWithInput.FindStringSubmatch(line)
+	if p.Strict || m == nil {
+		return Call{}, false
+	}
+	call := p.plainName(Call{Name: m[1]})
+	if _, ok := p.tool(call.Name); !ok {
+		return Call{}, false
+	}
+	call.Repairs = withRepair(call.Repairs, RepairArguments)
+	arguments, repairs, ok := p.argumentsLine(call.Name, strings.TrimSpace(m[2]))
+	if strings.TrimSpace(m[2]) == "" {
+		arguments, ok = json.RawMessage("{}"), true
+	}
+	if !ok {
+		return Call{}, false
+	}
+	call.Arguments = arguments
+	for _, r := range repairs {
+		call.Repairs = withRepair(call.Repairs, r)
+	}
+	return p.fitted(call), true
+}
+
+// nameWithInput finds a name with its input in brackets, to the end of the text.
+var nameWithInput = regexp.MustCompile(`(?s)^[\x60"']?([\w.-]+)[\x60"']?\s*[\[(]\s*(.*?)\s*[\])]\s*[\x60.]*$`)
+
+// plainName takes quotes, brackets and emphasis from a name.
+func (p *lineParser) plainName(call Call) Call {
+	plain := strings.Trim(call.Name, "`'\"*_[](){}<>“”‘’.,;: \t")
+	if plain != call.Name {
+		if _, ok := p.tool(call.Name); !ok {
+			call.Name, call.Repairs = plain, withRepair(call.Repairs, RepairName)
+		}
+	}
+	return call
+}
+
+// answer cuts an answer where the model goes on with another label.
+func (p *lineParser) answer(text string) string {
+	for _, label := range []string{p.Think.Open, p.Call.Name[0], p.Call.Arguments[0]} {
 		if i := strings.Index(text, "\n"+label); label != "" && i >= 0 {
 			text = text[:i]
 		}
@@ -111,11 +270,13 @@ func (f *Format) thought(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// firstLine and lastLine give the first and last place of a label at the start
-// of a line, or -1. The white space that begins the text does not count: the
-// text goes on in a line of the prompt.
-func firstLine(text, label string) int {
-	for at := 0; ; {
+// firstLine, nextLine and lastLine give the place of a label at the start of a
+// line, or -1. The white space that begins the text does not count: the text
+// goes on in a line of the prompt.
+func firstLine(text, label string) int { return nextLine(text, label, 0) }
+
+func nextLine(text, label string, from int) int {
+	for at := from; at < len(text); {
 		i := strings.Index(text[at:], label)
 		if i < 0 {
 			return -1
@@ -125,6 +286,7 @@ func firstLine(text, label string) int {
 		}
 		at++
 	}
+	return -1
 }
 
 func lastLine(text, label string) int {
@@ -148,4 +310,9 @@ func lastMarker(text, marker string) int {
 		return i
 	}
 	return strings.LastIndex(text, marker)
+}
+
+// labelled reports whether a text has one of the labels.
+func labelled(text string, labels ...string) bool {
+	return slices.ContainsFunc(labels, func(l string) bool { return l != "" && strings.Contains(text, l) })
 }

@@ -5,25 +5,31 @@ import (
 	"strings"
 )
 
-// Parse parses what the model generated in one turn; inThink says that the
-// turn began inside the thinking part (f.Think.Opened for the first one, then
-// StartsInThink). Whatever the text, the result is calls, an answer or
-// problems; Parse never fails.
+// Parse parses what the model generated in one turn. Whatever the text, the
+// result is calls, an answer or problems; Parse never fails.
 //
-// Calls as JSON: where several opening tags precede a closing one, the nearest
-// counts, except that a tag inside the JSON's own strings is text. A key that
-// occurs twice has its last value, as in Python and encoding/json. A call
-// without arguments has {}. A closing think tag without an opening one makes
-// what stands before it thinking, as chat templates do.
+// Calls between tags: where several opening tags precede a closing one, the
+// nearest counts, except that a tag inside the JSON's own strings is text. A
+// key that occurs twice has its last value, as in Python and encoding/json. A
+// call without arguments has {}. A closing think tag without an opening one
+// makes what stands before it thinking, as chat templates do.
 //
-// Calls as lines: the last name before the last arguments, as ReAct's own
-// parser does. An answer marker at the start of a line wins over a call.
-func (f *Format) Parse(text string, inThink bool) Turn {
-	var t Turn
-	if f.Call.Kind == LineCalls {
-		t = f.parseLines(text)
-	} else {
-		t = f.parseTags(text, inThink)
+// Calls as lines: where a format makes one call a turn, the last name before
+// the last arguments, as ReAct's own parser does. An answer marker at the start
+// of a line wins over a call.
+//
+// Unless the reading is strict, a turn in which the format's own spelling finds
+// no call is read once more with tags and labels as models misspell them, and
+// then in the spellings of the other formats. What it took is in Call.Repairs.
+func (f *Format) Parse(text string, r Reading) Turn {
+	t := f.parse(text, r)
+	if !r.Strict && wanting(t) {
+		t = f.lenient(text, r, t)
+	}
+	for _, c := range t.Calls {
+		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == c.Name }) && len(r.Tools) > 0 {
+			t.Problems = append(t.Problems, Problem{UnknownTool, c.Start, c.End, "there is no tool of that name"})
+		}
 	}
 	slices.SortStableFunc(t.Problems, func(a, b Problem) int { return a.Start - b.Start })
 	if len(t.Calls) == 0 && !t.Answered && len(t.Problems) == 0 {
@@ -32,50 +38,106 @@ func (f *Format) Parse(text string, inThink bool) Turn {
 	return t
 }
 
-// A tagParser reads a turn whose calls are JSON between tags.
+// parse reads a turn in the format's own spelling.
+func (f *Format) parse(text string, r Reading) Turn {
+	if f.Call.Kind == LineCalls {
+		return f.parseLines(text, r)
+	}
+	return f.parseTags(text, r)
+}
+
+// A tagParser reads a turn whose calls stand between tags, or bare.
 type tagParser struct {
-	*Format
+	reader
 	text    string
 	turn    Turn
 	tags    *finder
-	json    jsonReader
+	kind    tagKind
 	inThink bool
-	think   strings.Builder
-	rest    strings.Builder // outside the thinking part, without calls
+	think   []byte
+	rest    []byte // outside the thinking part, without calls
 	// afterCall is where rest stood when the last call ended, and afterCallAt
 	// the place in text.
 	afterCall, afterCallAt int
 	// tried says that there is a call, or something that was to be one.
 	tried bool
+	// answer is what the last pair of answer tags holds, answerAt its place.
+	answer   string
+	answerAt int // -1 for none
+	plainAt  int // where the text since the last tag or call begins
 }
 
-func (f *Format) parseTags(text string, inThink bool) Turn {
-	p := &tagParser{Format: f, text: text, inThink: inThink,
-		tags: newFinder(text, f.Think.Open, f.Think.Close, f.Call.Open, f.Response.Open)}
-	for at := 0; at < len(text); {
+// A tagKind reads calls that begin with a tag or where a turn begins.
+type tagKind interface {
+	// opens are the tags that begin a call.
+	opens(s Spelling) []string
+	// read reads the call whose opening tag stands at p.text[i:] and gives the
+	// place where the turn goes on.
+	read(p *tagParser, tag string, i int) int
+	// bare reads calls that begin at p.text[i:], without a tag, at the start of
+	// the visible text. It gives i where there are none.
+	bare(p *tagParser, i int) int
+}
+
+var tagKinds = map[CallKind]tagKind{
+	JSONCalls: jsonCalls{}, XMLCalls: xmlCalls{}, TagCalls: tagCalls{}, PythonCalls: pythonCalls{},
+}
+
+func (f *Format) parseTags(text string, r Reading) Turn {
+	p := &tagParser{reader: reader{Format: f, Reading: r}, text: text, inThink: r.InThink, answerAt: -1, kind: tagKinds[f.Call.Kind]}
+	p.tags = newFinder(text, append(p.kind.opens(f.Call),
+		f.Think.Open, f.Think.Close, f.Response.Open, f.Answer.Open, p.strayClose())...)
+	for at := p.begin(0); at < len(text); {
 		tag, i := p.tags.next(at)
 		p.write(text[at:i])
 		if i == len(text) {
 			break
 		}
-		at = p.step(tag, i)
+		next := p.step(tag, i)
+		if tag == f.Think.Close && !p.inThink {
+			next = p.begin(next)
+		}
+		at, p.plainAt = next, next
 	}
 	return p.finish()
+}
+
+// begin reads what may begin the visible text without a tag.
+func (p *tagParser) begin(at int) int {
+	if p.inThink || p.tried {
+		return at
+	}
+	start := at + len(p.text[at:]) - len(strings.TrimLeft(p.text[at:], blanks))
+	if end := p.kind.bare(p, start); end > start {
+		return end
+	}
+	return at
+}
+
+// strayClose is a closing tag that may stand without its opening one.
+func (p *tagParser) strayClose() string {
+	if p.Strict || p.Call.Kind != JSONCalls {
+		return ""
+	}
+	return p.Call.Close
 }
 
 // step handles the tag at text[i:] and says where to go on.
 func (p *tagParser) step(tag string, i int) int {
 	end := i + len(tag)
 	switch {
-	case tag == p.Call.Open:
-		return p.call(i)
+	case slices.Contains(p.kind.opens(p.Call), tag):
+		return p.kind.read(p, tag, i)
+	case tag == p.strayClose():
+		return p.unopened(i)
+	case tag == p.Answer.Open:
+		return p.answered(i)
 	case tag == p.Think.Open && !p.inThink:
 		p.inThink = true
 	case tag == p.Think.Close && p.inThink:
 		p.inThink = false
 	case tag == p.Think.Close && !p.tried:
-		p.think.WriteString(p.rest.String())
-		p.rest.Reset()
+		p.think, p.rest = append(p.think, p.rest...), nil
 	case tag == p.Response.Open && !p.inThink:
 		p.problem(InventedResponse, i, len(p.text), "the model wrote a tool's response itself")
 		return len(p.text)
@@ -85,49 +147,41 @@ func (p *tagParser) step(tag string, i int) int {
 	return end
 }
 
-// call handles the opening tag at text[i:].
-func (p *tagParser) call(i int) int {
-	counts := !p.inThink || p.Think.Calls
-	body := i + len(p.Call.Open)
-	value, size, err := p.json.read(p.text[body:])
-	end := body + size
-	if err == nil {
-		end += len(p.text[end:]) - len(strings.TrimLeft(p.text[end:], " \t\r\n"))
-		if strings.HasPrefix(p.text[end:], p.Call.Close) {
-			end += len(p.Call.Close)
-			p.complete(value, i, end, counts)
-			return end
-		}
-	}
-	next := p.tags.index(p.Call.Open, body)
-	closing := p.tags.index(p.Call.Close, body)
-	switch {
-	case !counts || next <= closing && !looksLikeCall(p.text[body:]):
-		p.write(p.Call.Open) // a mention
+// answered reads the answer whose opening tag stands at text[i:].
+func (p *tagParser) answered(i int) int {
+	body := i + len(p.Answer.Open)
+	closing := p.tags.index(p.Answer.Close, body)
+	end := min(closing+len(p.Answer.Close), len(p.text))
+	if p.inThink {
+		p.write(p.Answer.Open) // a mention
 		return body
-	case next <= closing: // both are len(text) where there is neither
-		p.bad(Problem{UnclosedCall, i, next, "the call has no closing tag"})
-		return next
 	}
-	if err == nil {
-		err = errAfterValue
+	if next := p.tags.index(p.Answer.Open, body); next < closing {
+		p.write(p.text[i:body]) // the nearest opening tag counts
+		return body
 	}
-	end = closing + len(p.Call.Close)
-	p.bad(Problem{BadJSON, i, end, err.Error()})
+	p.answer, p.answerAt = strings.TrimSpace(p.text[body:closing]), i
+	p.write(p.text[body:closing])
 	return end
 }
 
-// looksLikeCall tells the beginning of a call from a tag in prose.
-func looksLikeCall(body string) bool {
-	body = strings.TrimLeft(body, " \t\r\n")
-	return body == "" || body[0] == '{' || body[0] == '['
+// counts reports whether calls count where the parser stands.
+func (p *tagParser) counts() bool { return !p.inThink || p.Think.Calls }
+
+// add records calls that stand at text[i:end].
+func (p *tagParser) add(calls []Call, i, end int) {
+	for _, c := range calls {
+		c.Start, c.End = i, end
+		p.turn.Calls = append(p.turn.Calls, c)
+	}
+	p.tried, p.afterCall, p.afterCallAt = true, len(p.rest), end
 }
 
-// complete handles a JSON value between its two tags, at text[i:end].
-func (p *tagParser) complete(value []byte, i, end int, counts bool) {
-	call, problem := p.Call.decode(value)
+// complete handles what was read as calls at text[i:end], or the problem that
+// it is none.
+func (p *tagParser) complete(calls []Call, problem Problem, i, end int) {
 	switch {
-	case !counts:
+	case !p.counts():
 		p.write(p.text[i:end])
 		if problem.Kind == "" {
 			p.problem(CallInThink, i, end, "a call inside the thinking part does not count")
@@ -135,9 +189,7 @@ func (p *tagParser) complete(value []byte, i, end int, counts bool) {
 	case problem.Kind != "":
 		p.bad(Problem{problem.Kind, i, end, problem.Message})
 	default:
-		call.Start, call.End = i, end
-		p.turn.Calls = append(p.turn.Calls, call)
-		p.tried, p.afterCall, p.afterCallAt = true, p.rest.Len(), end
+		p.add(calls, i, end)
 	}
 }
 
@@ -145,6 +197,7 @@ func (p *tagParser) complete(value []byte, i, end int, counts bool) {
 func (p *tagParser) bad(problem Problem) {
 	p.tried = true
 	p.turn.Problems = append(p.turn.Problems, problem)
+	p.afterCall, p.afterCallAt = len(p.rest), problem.End
 }
 
 func (p *tagParser) problem(kind ProblemKind, start, end int, message string) {
@@ -154,29 +207,43 @@ func (p *tagParser) problem(kind ProblemKind, start, end int, message string) {
 
 func (p *tagParser) write(s string) {
 	if p.inThink {
-		p.think.WriteString(s)
+		p.think = append(p.think, s...)
 	} else {
-		p.rest.WriteString(s)
+		p.rest = append(p.rest, s...)
 	}
 }
 
 func (p *tagParser) finish() Turn {
 	t := p.turn
-	rest := p.rest.String()
-	t.Think, t.Text, t.InThink = strings.TrimSpace(p.think.String()), strings.TrimSpace(rest), p.inThink
-	if len(t.Calls) > 0 && strings.TrimSpace(rest[p.afterCall:]) != "" {
+	rest := string(p.rest)
+	t.Think, t.Text, t.InThink = strings.TrimSpace(string(p.think)), strings.TrimSpace(rest), p.inThink
+	p.readAnswer(&t, rest)
+	if len(t.Calls) > 0 && !t.Answered && strings.TrimSpace(rest[p.afterCall:]) != "" {
 		t.Problems = append(t.Problems, Problem{TextAfterCall, p.afterCallAt, len(p.text), "text after the last call"})
 	}
-	switch {
-	case p.tried || p.inThink:
-	case p.Answer.After == "":
-		t.Answer, t.Answered = t.Text, t.Text != ""
-	default:
-		if i := lastMarker(rest, p.Answer.After); i >= 0 {
-			t.Answer, t.Answered = strings.TrimSpace(rest[i+len(p.Answer.After):]), true
-		}
-	}
 	return t
+}
+
+// readAnswer finds the answer of the turn. Tags and a marker that follow a call
+// win over it: the model went on without waiting for a response.
+func (p *tagParser) readAnswer(t *Turn, rest string) {
+	switch {
+	case p.Answer.Open != "" && p.answerAt >= 0:
+		if len(t.Calls) > 0 {
+			if p.answerAt < p.afterCallAt {
+				return
+			}
+			c := t.Calls[0]
+			t.Problems = append(t.Problems, Problem{TextAfterCall, c.Start, c.End, "an answer follows the call, which is not made"})
+			t.Calls = nil
+		}
+		t.Answer, t.Answered = p.answer, true
+	case p.tried || p.inThink:
+	case p.Answer.After != "" && lastMarker(rest, p.Answer.After) >= 0:
+		t.Answer, t.Answered = strings.TrimSpace(rest[lastMarker(rest, p.Answer.After)+len(p.Answer.After):]), true
+	case p.Answer == Answer{} || p.Answer.Optional:
+		t.Answer, t.Answered = t.Text, t.Text != ""
+	}
 }
 
 // A finder gives the next of several tags in a text. It remembers where each
@@ -199,7 +266,7 @@ func (f *finder) index(tag string, from int) int {
 	at, known := f.at[tag]
 	if !known || at < from {
 		at = len(f.text)
-		if i := strings.Index(f.text[from:], tag); i >= 0 {
+		if i := strings.Index(f.text[from:], tag); i >= 0 && tag != "" {
 			at = from + i
 		}
 		f.at[tag] = at
@@ -207,11 +274,12 @@ func (f *finder) index(tag string, from int) int {
 	return at
 }
 
-// next gives the first tag from offset from on and its place, or len(text).
+// next gives the first tag from offset from on and its place, or len(text). Of
+// several at one place the longest counts.
 func (f *finder) next(from int) (tag string, at int) {
 	at = len(f.text)
 	for _, t := range f.tags {
-		if i := f.index(t, from); i < at {
+		if i := f.index(t, from); i < at || i == at && i < len(f.text) && len(t) > len(tag) {
 			tag, at = t, i
 		}
 	}

@@ -154,7 +154,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := describe(f.Parse(c.text, c.inThink), c.text); got != c.want {
+			if got := describe(f.Parse(c.text, Reading{InThink: c.inThink, Strict: true}), c.text); got != c.want {
 				t.Errorf("%q\n got: %s\nwant: %s", c.text, got, c.want)
 			}
 		})
@@ -186,7 +186,7 @@ func TestParseLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			start := time.Now()
-			turn := f.Parse(c.text, f.Think.Opened)
+			turn := f.Parse(c.text, Reading{InThink: f.Think.Opened})
 			if len(turn.Calls) > 0 || len(turn.Problems) == 0 || turn.Problems[0].Kind != c.want {
 				t.Errorf("got %d calls, problems %.3v", len(turn.Calls), turn.Problems)
 			}
@@ -212,7 +212,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, inThink bool) {
 		for name, format := range formats {
-			turn := format.Parse(text, inThink)
+			turn := format.Parse(text, Reading{InThink: inThink})
 			end := 0
 			for _, c := range turn.Calls {
 				if c.Start < end || c.End <= c.Start || c.End > len(text) {

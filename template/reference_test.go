@@ -146,7 +146,7 @@ func (c conversation) play(t *testing.T, f *Format, seen func(s step, inThink bo
 				seen(s, inThink)
 			}
 			prompt += s.Generated
-			inThink = f.Parse(s.Generated, inThink).InThink
+			inThink = f.Parse(s.Generated, Reading{InThink: inThink}).InThink
 			continue
 		}
 		next := Continuation{Results: results(s.Results), Note: s.Note, Question: s.Question, InThink: inThink}
@@ -241,7 +241,7 @@ func TestReferenceParse(t *testing.T) {
 // check parses a turn of the model.
 func (s step) check(t *testing.T, f *Format, inThink bool) {
 	t.Helper()
-	turn := f.Parse(s.Generated, inThink)
+	turn := f.Parse(s.Generated, Reading{InThink: inThink})
 	if turn.Think != s.Think || turn.Text != s.Content || len(turn.Calls) != len(s.Calls) {
 		t.Errorf("%q: got %+v", s.Generated, turn)
 		return

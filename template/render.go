@@ -47,7 +47,7 @@ func (f *Format) Continue(c Continuation) ([]Part, error) {
 	}
 	for _, res := range c.Results {
 		data.Results = append(data.Results, resultData{
-			Name: r.hide(res.Name, FromTool), Content: r.hide(res.Content, FromTool), Error: res.Error,
+			Name: r.hide(res.Name, FromTool), Content: r.hide(res.Content, FromTool), Error: res.Error, ID: res.ID,
 		})
 	}
 	return r.render(f, "continue", data)
@@ -109,6 +109,7 @@ type (
 	resultData struct {
 		Name, Content hidden
 		Error         bool
+		ID            string
 	}
 	wordsData struct {
 		Reason  string
@@ -231,7 +232,8 @@ var funcs = template.FuncMap{
 		}
 		return nil, fmt.Errorf("trim takes a text, not %T", v)
 	},
-	"join": strings.Join,
+	"python": func(v json.RawMessage) (string, error) { return pythonSpelling(v) },
+	"join":   strings.Join,
 	"names": func(tools []Tool) []string {
 		names := make([]string, len(tools))
 		for i, t := range tools {

@@ -55,7 +55,10 @@ type Tool struct {
 // A Result is a tool's answer, or an error message, on its way into the prompt.
 // Name and Content are untrusted: the model chose the one, the tool the other.
 type Result struct {
-	Name    string
+	Name string
+	// ID tells the results of a conversation apart, where a format names the
+	// call that it answers. It is made by whoever runs the tools, and trusted.
+	ID      string
 	Content string
 	Error   bool
 }

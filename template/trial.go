@@ -1,6 +1,10 @@
 package template
 
-import "slices"
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+)
 
 // tryBlocks renders every block with sample data, so that a field that does
 // not exist or an untrusted string that is never printed is found when the
@@ -17,7 +21,7 @@ func (f *Format) tryBlocks() error {
 			return err
 		}
 	}
-	results := []Result{{Name: "search", Content: "r"}, {Name: "search", Content: "r", Error: true}}
+	results := []Result{{Name: "search", ID: "call00001", Content: "r"}, {Name: "search", ID: "call00002", Content: "r", Error: true}}
 	for _, end := range []Continuation{{}, {Open: true}, {InThink: true}, {Open: true, InThink: true}} {
 		for _, s := range []struct {
 			field string
@@ -36,7 +40,63 @@ func (f *Format) tryBlocks() error {
 			}
 		}
 	}
+	if err := f.tryCalls(); err != nil {
+		return err
+	}
 	return f.tryWords()
+}
+
+// tryCalls spells calls and reads them again: what the format tells models to
+// write must be what it reads.
+func (f *Format) tryCalls() error {
+	calls, tools := f.samples()
+	for _, some := range [][]Call{calls[:1], calls} {
+		if len(some) > 1 && f.SingleCall {
+			continue
+		}
+		text, err := f.Write(Turn{Calls: some}, false)
+		if err != nil {
+			return err
+		}
+		read := f.parse(text, Reading{Tools: tools, Strict: true})
+		if len(read.Problems) > 0 {
+			return f.inBlock("calls", "what it renders is not read as calls: "+read.Problems[0].Message)
+		}
+		if !slices.EqualFunc(read.Calls, some, sameCall) {
+			return f.inBlock("calls", "what it renders is read as other calls than those that were to be spelled")
+		}
+	}
+	return nil
+}
+
+// samples are calls that the format can spell, and their tools.
+func (f *Format) samples() ([]Call, []Tool) {
+	if f.Call.Kind != TagCalls {
+		schema := []byte(`{"type": "object", "properties": {"query": {"type": "array", "items": {"type": "string"}}, "n": {"type": "integer"}}}`)
+		return []Call{
+			{Name: "search", Arguments: []byte(`{"query": ["a \"b\"", "c"], "n": 3}`)},
+			{Name: "read", Arguments: []byte(`{"id": "7"}`)},
+		}, []Tool{{Name: "search", Parameters: schema}, {Name: "read", Parameters: []byte(`{"type": "object", "properties": {"id": {"type": "string"}}}`)}}
+	}
+	var calls []Call
+	var tools []Tool
+	for _, t := range f.Call.Tags {
+		values, properties := map[string]string{}, map[string]any{}
+		for _, argument := range t.arguments() {
+			values[argument], properties[argument] = "a b", map[string]string{"type": "string"}
+		}
+		arguments, _ := encode(values) // texts always encode
+		schema, _ := encode(map[string]any{"type": "object", "properties": properties})
+		calls = append(calls, Call{Name: t.name(), Arguments: arguments})
+		tools = append(tools, Tool{Name: t.name(), Parameters: schema})
+	}
+	return calls, tools
+}
+
+// sameCall compares calls by name and by the values of their arguments.
+func sameCall(a, b Call) bool {
+	var x, y any
+	return a.Name == b.Name && json.Unmarshal(a.Arguments, &x) == nil && json.Unmarshal(b.Arguments, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func (f *Format) mustPrint(block, field string, from Source, parts []Part, err error) error {

@@ -24,6 +24,9 @@ type Call struct {
 	Arguments json.RawMessage
 	Start     int // of the whole call, tags included
 	End       int
+	// Repairs are what it took to read it, none for a call that is spelled as
+	// the format asks. Arguments of a repaired call may be spelled anew.
+	Repairs []Repair
 }
 
 // A Problem is something in a turn that is not as the format asks.
@@ -45,6 +48,11 @@ const (
 	BadJSON ProblemKind = "bad_json"
 	// MissingName: a call does not say which tool.
 	MissingName ProblemKind = "missing_name"
+	// UnknownTool: a call names a tool that was not offered. The call is listed.
+	UnknownTool ProblemKind = "unknown_tool"
+	// BadArguments: the arguments do not fit the tool's schema. The call is
+	// listed. Parse never reports it: whoever runs the tools does.
+	BadArguments ProblemKind = "bad_arguments"
 	// CallInThink: a complete call in the thinking part of a format where
 	// those do not count.
 	CallInThink ProblemKind = "call_in_think"

@@ -1,0 +1,232 @@
+package template
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A parameter is what a tool's schema says of one of its arguments, as far as
+// it tells how a text is to be read.
+type parameter struct {
+	Name  string
+	Types []string // JSON schema types, empty where the schema does not say
+	Items []string // the types of the elements of a list
+}
+
+// UnmarshalJSON reads a schema. What is not as expected says nothing.
+func (p *parameter) UnmarshalJSON(raw []byte) error {
+	var s struct {
+		Type  json.RawMessage `json:"type"`
+		Items json.RawMessage `json:"items"`
+		AnyOf []parameter     `json:"anyOf"`
+		OneOf []parameter     `json:"oneOf"`
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	p.Types = typeNames(s.Type)
+	for _, other := range append(s.AnyOf, s.OneOf...) {
+		p.Types = append(p.Types, other.Types...)
+		p.Items = append(p.Items, other.Items...)
+	}
+	var items struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(s.Items, &items) == nil {
+		p.Items = append(p.Items, typeNames(items.Type)...)
+	}
+	return nil
+}
+
+// typeNames reads the value of "type": a name or a list of names.
+func typeNames(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}
+	}
+	var many []string
+	_ = json.Unmarshal(raw, &many)
+	return many
+}
+
+// parameters gives what the tool's schema says of its arguments, in no order.
+func (t Tool) parameters() map[string]parameter {
+	var schema struct {
+		Properties map[string]parameter `json:"properties"`
+	}
+	_ = json.Unmarshal(t.Parameters, &schema)
+	return schema.Properties
+}
+
+// only gives the one parameter that a call with a single value means: the only
+// one, or the only one that is required.
+func (t Tool) only() (name string, p parameter, ok bool) {
+	all := t.parameters()
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	_ = json.Unmarshal(t.Parameters, &schema)
+	switch {
+	case len(all) == 1:
+		for name, p := range all {
+			return name, p, true
+		}
+	case len(schema.Required) == 1:
+		name = schema.Required[0]
+		p, ok = all[name]
+	}
+	return name, p, ok
+}
+
+// fromText reads an argument that is spelled as a text, as in XML: by the type
+// that the schema has for it, else as a text.
+func (p parameter) fromText(text string) json.RawMessage {
+	quoted, _ := encode(text)
+	if len(p.Types) == 0 {
+		return quoted
+	}
+	plain := strings.TrimSpace(text)
+	value := json.RawMessage(plain)
+	if lower := strings.ToLower(plain); lower == "true" || lower == "false" || lower == "none" || lower == "null" {
+		value = json.RawMessage(strings.Replace(lower, "none", "null", 1))
+	}
+	if len(p.Types) == 1 && p.Types[0] == "string" {
+		return quoted
+	}
+	if json.Valid(value) && p.takes(kindOf(value)) {
+		return value
+	}
+	if composite(plain) {
+		if mended, _, ok := new(mender).mend(plain); ok && p.takes(kindOf(mended)) {
+			return mended
+		}
+	}
+	if fitted, ok := p.fit(quoted); ok {
+		return fitted
+	}
+	return quoted
+}
+
+// takes reports whether a value of that kind fits the types.
+func (p parameter) takes(kind string) bool {
+	return len(p.Types) == 0 || slices.Contains(p.Types, kind) || kind == "integer" && slices.Contains(p.Types, "number")
+}
+
+// kindOf gives the JSON schema type of a valid JSON value.
+func kindOf(value json.RawMessage) string {
+	switch v := strings.TrimSpace(string(value)); {
+	case v == "":
+		return ""
+	case v[0] == '{':
+		return "object"
+	case v[0] == '[':
+		return "array"
+	case v[0] == '"':
+		return "string"
+	case v == "null":
+		return "null"
+	case v == "true" || v == "false":
+		return "boolean"
+	case strings.ContainsAny(v, ".eE"):
+		return "number"
+	}
+	return "integer"
+}
+
+// fit makes a value of another type the one that the schema asks for, where
+// that has one plain reading: "5" for 5, 5 for "5", "true" for true, a text for
+// a list of one. ok says that it changed.
+func (p parameter) fit(value json.RawMessage) (_ json.RawMessage, ok bool) {
+	kind := kindOf(value)
+	if p.takes(kind) {
+		if kind == "array" {
+			return p.fitItems(value)
+		}
+		return value, false
+	}
+	item := parameter{Types: p.Items}
+	var text string
+	switch {
+	case kind == "string" && json.Unmarshal(value, &text) == nil:
+		if v, ok := p.fitText(strings.TrimSpace(text)); ok {
+			return v, true
+		}
+	case p.takes("string") && (kind == "integer" || kind == "number" || kind == "boolean"):
+		quoted, _ := encode(string(value))
+		return quoted, true
+	}
+	if p.takes("array") && kind != "null" && kind != "object" {
+		if v, ok := item.fit(value); ok {
+			value, kind = v, kindOf(v)
+		}
+		if item.takes(kind) {
+			return json.RawMessage("[" + string(value) + "]"), true
+		}
+	}
+	return value, false
+}
+
+// fitText reads a text as a value of another type.
+func (p parameter) fitText(text string) (json.RawMessage, bool) {
+	lower := strings.ToLower(text)
+	switch {
+	case (lower == "true" || lower == "false") && p.takes("boolean"):
+		return json.RawMessage(lower), true
+	case lower == "null" && p.takes("null"):
+		return json.RawMessage("null"), true
+	}
+	if value := json.RawMessage(text); json.Valid(value) && kindOf(value) != "string" && p.takes(kindOf(value)) {
+		return value, true
+	}
+	if composite(text) {
+		if mended, _, ok := new(mender).mend(text); ok && p.takes(kindOf(mended)) {
+			return mended, true
+		}
+	}
+	return nil, false
+}
+
+// fitItems fits the elements of a list.
+func (p parameter) fitItems(value json.RawMessage) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	if len(p.Items) == 0 || json.Unmarshal(value, &list) != nil {
+		return value, false
+	}
+	item, changed := parameter{Types: p.Items}, false
+	for i, e := range list {
+		v, ok := item.fit(e)
+		list[i], changed = v, changed || ok
+	}
+	if !changed {
+		return value, false
+	}
+	fitted, err := encode(list)
+	return fitted, err == nil
+}
+
+// coerce fits the arguments of a call to the tool's schema. changed says that
+// one of them was not of its type.
+func (t Tool) coerce(arguments json.RawMessage) (_ json.RawMessage, changed bool) {
+	var values map[string]json.RawMessage
+	if len(t.Parameters) == 0 || json.Unmarshal(arguments, &values) != nil {
+		return arguments, false
+	}
+	all := t.parameters()
+	for name, v := range values {
+		p, ok := all[name]
+		if !ok || len(p.Types) == 0 {
+			continue
+		}
+		fitted, ok := p.fit(v)
+		values[name], changed = fitted, changed || ok
+	}
+	if !changed {
+		return arguments, false
+	}
+	out, err := encode(values)
+	if err != nil {
+		return arguments, false
+	}
+	return out, true
+}

@@ -1,0 +1,384 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Reading is what Parse knows beside the text.
+type Reading struct {
+	// InThink says that the turn began inside the thinking part: f.Think.Opened
+	// for the first one, then StartsInThink.
+	InThink bool
+	// Tools are those that were offered. A call of another name is listed, with
+	// the problem UnknownTool. Without tools no name is looked at.
+	Tools []Tool
+	// Ended says that the text is whole: a stop criterion ended the call, so that
+	// arguments without an end are not cut but badly spelled.
+	Ended bool
+	// Strict reads only what is spelled as the format asks; nothing is repaired.
+	Strict bool
+	// foreign says that the text is read in another format's spelling than its
+	// own, and in no third one.
+	foreign bool
+}
+
+// A reader reads the calls of one turn.
+type reader struct {
+	*Format
+	Reading
+	json jsonReader
+	mender
+}
+
+// Keys that models use where a format has others, the likeliest first.
+var (
+	usualNames     = []string{"name", "tool", "tool_name", "function", "function_name", "action", "api", "command"}
+	usualArguments = []string{
+		"arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "parameter", "kwargs",
+		"argument", "tool_args", "inputs",
+	}
+	// envelopes are keys around a whole call.
+	envelopes = []string{"function", "tool_call", "function_call", "call", "tool_calls", "calls"}
+)
+
+// calls reads the calls that a JSON value spells: mostly one. A problem has a
+// kind where there is none, and never an offset.
+func (r *reader) calls(value json.RawMessage) ([]Call, Problem) {
+	var list []json.RawMessage
+	if kindOf(value) == "array" && (!r.Strict || r.Call.List) && json.Unmarshal(value, &list) == nil && len(list) > 0 {
+		var out []Call
+		for _, e := range list {
+			calls, problem := r.calls(e)
+			if problem.Kind != "" {
+				return nil, problem
+			}
+			out = append(out, calls...)
+		}
+		if !r.Call.List {
+			repaired(out, RepairNesting)
+		}
+		return out, Problem{}
+	}
+	call, problem := r.Call.decode(value)
+	if problem.Kind == "" && !r.doubtful(call, value) {
+		return []Call{r.fitted(call)}, problem
+	}
+	if r.Strict {
+		if problem.Kind == "" {
+			return []Call{call}, problem
+		}
+		return nil, problem
+	}
+	if loose, ok := r.loosely(value); ok {
+		return loose, Problem{}
+	}
+	if problem.Kind == "" {
+		return []Call{r.fitted(call)}, problem
+	}
+	return nil, problem
+}
+
+// doubtful reports whether a call that reads well leaves out arguments: they
+// stand beside the name.
+func (r *reader) doubtful(call Call, value json.RawMessage) bool {
+	keys, _ := object(value)
+	_, given := first(keys, r.Call.Arguments)
+	return !given && len(keys) > 1
+}
+
+// fitted gives the call with its name and its arguments as the tools spell them.
+func (r *reader) fitted(call Call) Call {
+	if r.Strict {
+		return call
+	}
+	tool, ok := r.tool(call.Name)
+	if !ok {
+		if near, found := r.nearTool(call.Name); found {
+			tool, ok = near, true
+			call.Name, call.Repairs = near.Name, withRepair(call.Repairs, RepairName)
+		}
+	}
+	if ok {
+		var changed bool
+		if call.Arguments, changed = tool.coerce(call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
+			call.Repairs = withRepair(call.Repairs, RepairTypes)
+		}
+	}
+	return call
+}
+
+// tool gives the offered tool of that name.
+func (r *reader) tool(name string) (Tool, bool) {
+	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return r.Tools[i], true
+}
+
+// nearTool gives the one offered tool that a name spells with other case,
+// punctuation, or words around it: functions.search, Search(), "search tool".
+func (r *reader) nearTool(name string) (Tool, bool) {
+	name, _, _ = strings.Cut(name, "(")
+	if i := strings.LastIndexAny(name, ".:/"); i >= 0 && i < len(name)-1 {
+		if t, ok := r.nearTool(name[i+1:]); ok {
+			return t, true
+		}
+	}
+	bare := letters(name)
+	for _, word := range []string{"tool", "function", "api", "action"} {
+		if cut, ok := strings.CutSuffix(bare, word); ok && cut != "" && !r.spells(bare) {
+			bare = cut
+		}
+		if cut, ok := strings.CutPrefix(bare, word); ok && cut != "" && !r.spells(bare) {
+			bare = cut
+		}
+	}
+	var found []Tool
+	for _, t := range r.Tools {
+		if bare != "" && letters(t.Name) == bare {
+			found = append(found, t)
+		}
+	}
+	if len(found) != 1 {
+		return Tool{}, false
+	}
+	return found[0], true
+}
+
+func (r *reader) spells(bare string) bool {
+	return slices.ContainsFunc(r.Tools, func(t Tool) bool { return letters(t.Name) == bare })
+}
+
+// letters gives the letters and digits of a name, in lower case.
+func letters(name string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) {
+			return unicode.ToLower(c)
+		}
+		return -1
+	}, name)
+}
+
+// loosely reads an object that is a call in another shape than the format's.
+func (r *reader) loosely(value json.RawMessage) ([]Call, bool) {
+	keys, ok := object(value)
+	if !ok {
+		return nil, false
+	}
+	for _, key := range envelopes {
+		inner, ok := keys[key]
+		if k := kindOf(inner); !ok || k != "object" && k != "array" {
+			continue
+		}
+		if calls, problem := r.calls(inner); problem.Kind == "" {
+			return repaired(calls, RepairNesting), true
+		}
+	}
+	if call, ok := r.otherKeys(keys); ok {
+		return []Call{r.fitted(call)}, true
+	}
+	if call, ok := r.nameAsKey(keys); ok {
+		return []Call{r.fitted(call)}, true
+	}
+	return nil, false
+}
+
+// otherKeys reads a call whose keys are not the format's, or whose arguments
+// are no object.
+func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
+	var call Call
+	nameKey := ""
+	for _, key := range append(slices.Clip(r.Call.Name), usualNames...) {
+		if raw, ok := keys[key]; ok && json.Unmarshal(raw, &call.Name) == nil && strings.TrimSpace(call.Name) != "" {
+			nameKey = key
+			break
+		}
+	}
+	if nameKey == "" {
+		return Call{}, false
+	}
+	call.Name = strings.TrimSpace(call.Name)
+	if !slices.Contains(r.Call.Name, nameKey) {
+		call.Repairs = withRepair(call.Repairs, RepairKeys)
+	}
+	argumentsKey := ""
+	for _, key := range append(slices.Clip(r.Call.Arguments), usualArguments...) {
+		if _, ok := keys[key]; ok && key != nameKey {
+			argumentsKey = key
+			break
+		}
+	}
+	rest := map[string]json.RawMessage{}
+	for k, v := range keys {
+		if k != nameKey && k != argumentsKey && k != "type" && k != "id" && k != "call_id" {
+			rest[k] = v
+		}
+	}
+	if argumentsKey == "" || r.isParameter(call.Name, argumentsKey) && kindOf(keys[argumentsKey]) != "object" {
+		if argumentsKey != "" {
+			rest[argumentsKey] = keys[argumentsKey]
+		}
+		return r.flat(call, rest, keys)
+	}
+	if !slices.Contains(r.Call.Arguments, argumentsKey) {
+		call.Repairs = withRepair(call.Repairs, RepairKeys)
+	}
+	arguments, repairs, ok := r.arguments(call.Name, keys[argumentsKey])
+	if !ok {
+		return Call{}, false
+	}
+	call.Arguments = arguments
+	for _, rep := range repairs {
+		call.Repairs = withRepair(call.Repairs, rep)
+	}
+	return call, true
+}
+
+// isParameter reports whether a key is an argument of the tool itself.
+func (r *reader) isParameter(name, key string) bool {
+	tool, ok := r.tool(name)
+	if !ok {
+		tool, _ = r.nearTool(name)
+	}
+	_, is := tool.parameters()[key]
+	return is
+}
+
+// flat reads a call whose arguments stand beside its name.
+func (r *reader) flat(call Call, rest, keys map[string]json.RawMessage) (Call, bool) {
+	if tool, known := r.tool(call.Name); known { // "type" and "id" may be arguments
+		for k := range tool.parameters() {
+			if v, ok := keys[k]; ok && !slices.Contains(r.Call.Name, k) {
+				rest[k] = v
+			}
+		}
+	}
+	arguments, err := encode(rest)
+	if err != nil {
+		return Call{}, false
+	}
+	call.Arguments = arguments
+	if len(rest) > 0 {
+		call.Repairs = withRepair(call.Repairs, RepairArguments)
+	}
+	return call, true
+}
+
+// arguments makes an object of what stands for the arguments: an object, its
+// text, nothing, a list, or the one value that the tool takes.
+func (r *reader) arguments(name string, raw json.RawMessage) (json.RawMessage, []Repair, bool) {
+	tool, known := r.tool(name)
+	if !known {
+		tool, known = r.nearTool(name)
+	}
+	var text string
+	switch kindOf(raw) {
+	case "object":
+		return raw, nil, true
+	case "null":
+		return json.RawMessage("{}"), []Repair{RepairArguments}, true
+	case "string":
+		_ = json.Unmarshal(raw, &text)
+		return r.argumentsText(tool, known, text, 0)
+	case "array":
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) == nil && len(list) == 0 {
+			return json.RawMessage("{}"), []Repair{RepairArguments}, true
+		}
+		if len(list) == 1 && kindOf(list[0]) == "object" {
+			return list[0], []Repair{RepairArguments}, true
+		}
+	}
+	if key, p, ok := tool.only(); known && ok {
+		if fitted, changed := p.fit(raw); changed || p.takes(kindOf(raw)) {
+			return single(key, fitted), []Repair{RepairArguments}, true
+		}
+	}
+	return nil, nil, false
+}
+
+// argumentsText reads arguments that are a text: an object as JSON, perhaps
+// quoted twice, or the one value that the tool takes.
+func (r *reader) argumentsText(tool Tool, known bool, text string, depth int) (json.RawMessage, []Repair, bool) {
+	trimmed := strings.TrimSpace(text)
+	done := []Repair{RepairArguments}
+	if trimmed == "" {
+		return json.RawMessage("{}"), done, true
+	}
+	value := json.RawMessage(trimmed)
+	if !json.Valid(value) && composite(trimmed) {
+		if mended, repairs, ok := r.mend(trimmed); ok {
+			value, done = mended, append(done, repairs...)
+		}
+	}
+	if json.Valid(value) {
+		var inner string
+		switch {
+		case kindOf(value) == "object":
+			return value, done, true
+		case kindOf(value) == "string" && depth < 2 && json.Unmarshal(value, &inner) == nil && composite(strings.TrimSpace(inner)):
+			return r.argumentsText(tool, known, inner, depth+1)
+		}
+	}
+	key, p, ok := tool.only()
+	if !known || !ok {
+		return nil, nil, false
+	}
+	quoted, _ := encode(trimmed)
+	fitted, changed := p.fit(quoted)
+	if !changed && !p.takes("string") {
+		return nil, nil, false
+	}
+	return single(key, fitted), done, true
+}
+
+// single is an object of one key.
+func single(key string, value json.RawMessage) json.RawMessage {
+	out, err := encode(map[string]json.RawMessage{key: value})
+	if err != nil { // value is valid
+		panic(fmt.Sprintf("template: %v", err))
+	}
+	return out
+}
+
+// nameAsKey reads {"search": {…}}.
+func (r *reader) nameAsKey(keys map[string]json.RawMessage) (Call, bool) {
+	if len(keys) != 1 {
+		return Call{}, false
+	}
+	for key, raw := range keys {
+		tool, ok := r.tool(key)
+		if !ok {
+			return Call{}, false
+		}
+		arguments, repairs, ok := r.arguments(tool.Name, raw)
+		if !ok {
+			return Call{}, false
+		}
+		return Call{Name: tool.Name, Arguments: arguments, Repairs: append([]Repair{RepairNesting}, repairs...)}, true
+	}
+	return Call{}, false
+}
+
+// withRepair adds a repair once.
+func withRepair(list []Repair, r Repair) []Repair {
+	if slices.Contains(list, r) {
+		return list
+	}
+	return append(slices.Clip(list), r)
+}
+
+// repaired notes a repair of all the calls.
+func repaired(calls []Call, done ...Repair) []Call {
+	for i := range calls {
+		for _, r := range done {
+			calls[i].Repairs = withRepair(calls[i].Repairs, r)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,176 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/kaptinlin/jsonrepair"
+)
+
+// A Repair is one thing that was done to read a call that is not spelled as
+// the format asks.
+type Repair string
+
+// The repairs, in the order in which they are tried. A call lists those that
+// it needed.
+const (
+	// The spelling around the JSON.
+	RepairTags     Repair = "tags"     // a tag or label is misspelled
+	RepairOpen     Repair = "open"     // the opening tag is missing
+	RepairClose    Repair = "close"    // the closing tag is missing or another one
+	RepairSpelling Repair = "spelling" // the call is spelled as in another format
+	// The JSON.
+	RepairHTML        Repair = "html"         // the call is escaped for HTML
+	RepairAround      Repair = "around"       // a code fence, a comment or words stand around the JSON
+	RepairJSON5       Repair = "json5"        // it is JSON5: single quotes, trailing commas, comments, bare keys
+	RepairTripleQuote Repair = "triple_quote" // a string between """ or '''
+	RepairPunctuation Repair = "punctuation"  // typographic quotes, full-width colons and commas, other spaces
+	RepairStrings     Repair = "strings"      // line ends or wrong escapes in a string
+	RepairBrackets    Repair = "brackets"     // brackets too few, too many or of the wrong kind
+	RepairJSON        Repair = "json"         // more than that: missing quotes, commas, colons, Python's literals
+	// The call.
+	RepairNesting   Repair = "nesting"   // the call stands in a list, in {"function": …}, or its name is a key
+	RepairKeys      Repair = "keys"      // other keys than the format's
+	RepairName      Repair = "name"      // the tool's name with other case, punctuation or a prefix
+	RepairArguments Repair = "arguments" // the arguments are a string, a list, null, or stand beside the name
+	RepairTypes     Repair = "types"     // a value of another type than the schema's: "5" for 5
+)
+
+const (
+	// maxRepair bounds the text of a call that is repaired, in bytes.
+	maxRepair = 256 << 10
+	// maxRepairDepth is how deep what is repaired may nest.
+	maxRepairDepth = 64
+	// maxRepairWork bounds what the repair of last resort may cost a turn. Its
+	// time grows with the length times the number of brackets and quotes.
+	maxRepairWork = 8 << 20
+	// maxMends bounds how often texts are mended in one turn.
+	maxMends = 32
+)
+
+// A mender turns what is almost JSON into JSON. It is for one turn.
+type mender struct {
+	mends int
+	work  int
+}
+
+// A rewriting is one repair of a text. What is JSON already stays the same.
+type rewriting struct {
+	repair Repair
+	apply  func(m *mender, text string) string
+}
+
+// rewritings are tried one after the other, each on what the last one left.
+var rewritings = []rewriting{
+	{RepairAround, func(_ *mender, s string) string { return trimAround(s) }},
+	{RepairJSON5, func(_ *mender, s string) string { return fromJSON5(s) }},
+	{RepairHTML, func(_ *mender, s string) string { return fromHTML(s) }},
+	{RepairTripleQuote, func(_ *mender, s string) string { return tripleQuotes.ReplaceAllStringFunc(s, fromTriple) }},
+	{RepairPunctuation, func(_ *mender, s string) string { return plainPunctuation(s) }},
+	{RepairStrings, func(_ *mender, s string) string { return mendStrings(s) }},
+	{RepairBrackets, func(_ *mender, s string) string { return mendBrackets(s) }},
+	{RepairJSON5, func(_ *mender, s string) string { return fromJSON5(s) }},
+	{RepairJSON, (*mender).lastResort},
+}
+
+// mend gives the JSON that the text was meant to be and what it took, or false
+// where no repair makes an object or a list of it. The text has a known end.
+func (m *mender) mend(text string) (json.RawMessage, []Repair, bool) {
+	if m.mends++; m.mends > maxMends || len(text) > maxRepair || nesting(text) > maxRepairDepth {
+		return nil, nil, false
+	}
+	var done []Repair
+	for _, r := range rewritings {
+		mended := r.apply(m, text)
+		if mended == text {
+			continue
+		}
+		text, done = mended, append(done, r.repair)
+		if value := strings.TrimSpace(text); composite(value) && json.Valid([]byte(value)) {
+			return json.RawMessage(value), done, true
+		}
+	}
+	return nil, nil, false
+}
+
+// composite reports whether a text begins as an object or a list does.
+func composite(text string) bool { return text != "" && (text[0] == '{' || text[0] == '[') }
+
+// nesting is how many brackets are open at once, at most, strings or not.
+func nesting(text string) int {
+	deepest, now := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now = max(0, now-1)
+		}
+	}
+	return deepest
+}
+
+// lastResort is the library that guesses what is missing.
+func (m *mender) lastResort(text string) string {
+	cost := len(text) * (1 + strings.Count(text, "{") + strings.Count(text, "[") + strings.Count(text, `"`) +
+		strings.Count(text, "'") + strings.Count(text, ":") + strings.Count(text, `\`))
+	if m.work += cost; m.work > maxRepairWork {
+		return text
+	}
+	mended, err := guarded(text)
+	if err != nil {
+		return text
+	}
+	return mended
+}
+
+// guarded keeps a fault of the library from ending more than the repair.
+func guarded(text string) (mended string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the repair broke: %v", r)
+		}
+	}()
+	return jsonrepair.Repair(text)
+}
+
+// trimAround cuts off what stands before the first bracket and after the one
+// that closes it: fences, words, invisible characters.
+func trimAround(text string) string {
+	start := strings.IndexAny(text, "{[")
+	if start < 0 {
+		return text
+	}
+	end, closed := extent(text[start:])
+	switch rest := strings.TrimSpace(text[start+end:]); {
+	case !closed: // only a fence at the end is known not to belong to it
+		return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text[start:]), "```"))
+	case rest == "" || strings.Trim(rest, "]} \t\r\n") == "": // closing brackets too many are another repair
+		return strings.TrimSpace(text[start:])
+	}
+	return text[start : start+end]
+}
+
+// extent gives the length of the bracketed value that text begins with, and
+// whether its bracket is closed. Strings are between double quotes.
+func extent(text string) (end int, closed bool) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(text), false
+}

@@ -1,0 +1,213 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Write spells a turn as a model writes it: its thought, its text, and its
+// calls or its answer. inThink says that the prompt has opened the thinking
+// part. It is the inverse of Parse: what it gives reads as the same turn. Text
+// that is a tag of the format itself is not escaped, because models do not.
+// The error is a *FormatError.
+func (f *Format) Write(t Turn, inThink bool) (string, error) {
+	calls := ""
+	if len(t.Calls) > 0 {
+		var err error
+		if calls, err = f.writeCalls(t.Calls); err != nil {
+			return "", err
+		}
+	}
+	if f.Call.Kind == LineCalls {
+		return f.writeLines(t, calls, inThink), nil
+	}
+	var b strings.Builder
+	callInThink := inThink && f.Think.Calls && len(t.Calls) > 0 && t.InThink
+	if t.Think != "" {
+		if !inThink {
+			b.WriteString(f.Think.Open + "\n")
+		}
+		b.WriteString(t.Think + "\n")
+	}
+	if (t.Think != "" || inThink) && !callInThink {
+		b.WriteString(f.Think.Close + "\n\n")
+	}
+	parts := []string{t.Text, calls}
+	if t.Answered {
+		if parts = []string{f.Answer.Open + t.Answer + f.Answer.Close}; f.Answer.After != "" {
+			parts[0] = f.Answer.After + " " + t.Answer
+		}
+		if f.Answer != (Answer{}) && t.Text != "" && t.Text != t.Answer && !strings.Contains(t.Text, f.Answer.After+f.Answer.Open) {
+			parts = append([]string{t.Text}, parts...)
+		}
+	}
+	for i, p := range parts {
+		if p != "" && i > 0 && parts[i-1] != "" {
+			b.WriteString("\n")
+		}
+		b.WriteString(p)
+	}
+	return b.String(), nil
+}
+
+// writeLines is Write for calls in lines.
+func (f *Format) writeLines(t Turn, calls string, inThink bool) string {
+	var lines []string
+	switch {
+	case f.Think.Open == "":
+		lines = append(lines, t.Text)
+	case inThink:
+		lines = append(lines, " "+t.Think)
+	default:
+		lines = append(lines, f.Think.Open+" "+t.Think)
+	}
+	lines = append(lines, calls)
+	if t.Answered {
+		lines = append(lines, f.Answer.After+" "+t.Answer)
+	}
+	var out []string
+	for _, l := range lines {
+		if l != "" {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// What the block "calls" sees.
+type (
+	callsData struct{ Calls []callData }
+	callData  struct {
+		Name string
+		// Arguments is the object as Python's json.dumps spells it.
+		Arguments string
+		Pairs     []pairData
+		// Values are the texts of the arguments by name: a string as it is,
+		// anything else as JSON, "" for one that is missing.
+		Values map[string]string
+	}
+	pairData struct {
+		Key  string
+		Text string          // as in Values
+		JSON json.RawMessage // for the function python
+	}
+)
+
+func (f *Format) writeCalls(calls []Call) (string, error) {
+	var data callsData
+	for _, c := range calls {
+		d, err := newCallData(c)
+		if err != nil {
+			return "", fmt.Errorf("arguments of %q: %w", c.Name, err)
+		}
+		data.Calls = append(data.Calls, d)
+	}
+	var b strings.Builder
+	if err := f.blocks.ExecuteTemplate(&b, "calls", data); err != nil {
+		return "", blockError(f.Name, err)
+	}
+	return b.String(), nil
+}
+
+func newCallData(c Call) (callData, error) {
+	d := callData{Name: c.Name, Values: map[string]string{}}
+	arguments := c.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	var err error
+	if d.Arguments, err = pythonJSON(arguments); err != nil {
+		return d, err
+	}
+	values, ok := object(arguments)
+	if !ok {
+		return d, fmt.Errorf("not a JSON object")
+	}
+	for _, key := range keyOrder(arguments) {
+		p := pairData{Key: key, JSON: values[key]}
+		if json.Unmarshal(p.JSON, &p.Text) != nil {
+			p.Text, _ = pythonJSON(p.JSON) // it is part of valid JSON
+		}
+		d.Values[key] = p.Text
+		d.Pairs = append(d.Pairs, p)
+	}
+	return d, nil
+}
+
+// keyOrder gives the keys of a valid JSON object in their order, each once.
+func keyOrder(value json.RawMessage) []string {
+	dec := json.NewDecoder(strings.NewReader(string(value)))
+	if _, err := dec.Token(); err != nil {
+		return nil
+	}
+	var names []string
+	seen := map[string]bool{}
+	for dec.More() {
+		token, err := dec.Token()
+		name, ok := token.(string)
+		var skipped json.RawMessage
+		if err != nil || !ok || dec.Decode(&skipped) != nil {
+			break
+		}
+		if !seen[name] {
+			names, seen[name] = append(names, name), true
+		}
+	}
+	return names
+}
+
+// pythonSpelling spells JSON as a Python literal.
+func pythonSpelling(v json.RawMessage) (string, error) {
+	dec := json.NewDecoder(strings.NewReader(string(v)))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if err := writePython(&b, value, v); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func writePython(b *strings.Builder, value any, raw json.RawMessage) error {
+	switch v := value.(type) {
+	case nil:
+		b.WriteString("None")
+	case bool:
+		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
+	case json.Number:
+		b.WriteString(v.String())
+	case string:
+		b.WriteString(pythonString(v))
+	case []any:
+		var list []json.RawMessage
+		_ = json.Unmarshal(raw, &list)
+		b.WriteString("[")
+		for i := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if err := writePython(b, v[i], list[i]); err != nil {
+				return err
+			}
+		}
+		b.WriteString("]")
+	case map[string]any:
+		keys, _ := object(raw)
+		b.WriteString("{")
+		for i, k := range keyOrder(raw) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(pythonString(k) + ": ")
+			if err := writePython(b, v[k], keys[k]); err != nil {
+				return err
+			}
+		}
+		b.WriteString("}")
+	}
+	return nil
+}
