@@ -41,6 +41,20 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s cannot do this: %s", e.Server, e.What)
 }
 
+// A SchemaError says that a JSON schema cannot constrain a generation: it is
+// none, or the server refuses it.
+type SchemaError struct {
+	Server string // empty where nothing was sent
+	Reason string
+}
+
+func (e *SchemaError) Error() string {
+	if e.Server == "" {
+		return "JSON schema: " + e.Reason
+	}
+	return e.Server + " refuses the JSON schema: " + e.Reason
+}
+
 // An UnreachableError says that no server answered: refused, reset, an unknown
 // host, or silence.
 type UnreachableError struct {

@@ -37,6 +37,7 @@ type llamaFacts struct {
 	bos     int    // the id that the server puts before a text, -1 for none
 	bosText string // what spells it
 	spaced  bool   // the tokenizer puts a space before each text
+	letter  int    // the id of a token that is whole characters
 }
 
 // llamaProps is the part of /props that is read.
@@ -60,7 +61,7 @@ func (m *llama) refusal(f failure) error {
 	case f.Type == "exceed_context_size_error":
 		return &OverflowError{PromptTokens: f.Prompt, Context: f.Context}
 	}
-	return nil
+	return m.refusedSchema(f)
 }
 
 // facts asks the server once. An error is not kept.
@@ -86,7 +87,10 @@ func (m *llama) ask(ctx context.Context) (llamaFacts, error) {
 		f.bos, f.bosText = tokens[0].ID, tokens[0].Piece
 		tokens = tokens[1:]
 	}
-	f.spaced = len(tokens) > 0 && strings.HasPrefix(tokens[0].Piece, " ")
+	if len(tokens) > 0 {
+		f.spaced = strings.HasPrefix(tokens[0].Piece, " ")
+		f.letter = tokens[len(tokens)-1].ID
+	}
 	if models, err := m.models(ctx); err == nil && len(models) > 0 {
 		f.vocab = models[0].Meta.Vocab
 	}
@@ -95,6 +99,9 @@ func (m *llama) ask(ctx context.Context) (llamaFacts, error) {
 
 // Stream implements Model.
 func (m *llama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+	if err := checkSchema(req.Schema); err != nil {
+		return fail(err)
+	}
 	return func(yield func(Chunk, error) bool) {
 		var pin pinned
 		defer func() { m.slots.release(pin) }()
@@ -155,6 +162,9 @@ func llamaRequest(prompt any, req Request, pin pinned) map[string]any {
 	if len(req.Stop) > 0 {
 		body["stop"] = req.Stop
 	}
+	if len(req.Schema) > 0 {
+		body["json_schema"] = req.Schema
+	}
 	if pin.slot >= 0 && pin.session != "" {
 		body["id_slot"] = pin.slot
 	}
@@ -168,6 +178,25 @@ func llamaRequest(prompt any, req Request, pin pinned) map[string]any {
 // The server puts its beginning-of-sequence token before a prompt that starts
 // with text and before no other. Here it stands before each exactly once.
 func llamaPrompt(prompt []Segment, facts llamaFacts) (any, error) {
+	parts, err := llamaParts(prompt, facts)
+	if err != nil {
+		return nil, err
+	}
+	return joinParts(parts), nil
+}
+
+// joinParts is the prompt that parts are. An array of one text would be a list
+// of prompts.
+func joinParts(parts []any) any {
+	if len(parts) == 1 {
+		if s, ok := parts[0].(string); ok {
+			return s
+		}
+	}
+	return parts
+}
+
+func llamaParts(prompt []Segment, facts llamaFacts) ([]any, error) {
 	var parts []any
 	var text strings.Builder
 	size := 0
@@ -209,11 +238,6 @@ func llamaPrompt(prompt []Segment, facts llamaFacts) (any, error) {
 	case int:
 		if facts.bos >= 0 && first != facts.bos {
 			parts = append([]any{facts.bos}, parts...)
-		}
-	}
-	if len(parts) == 1 {
-		if s, ok := parts[0].(string); ok {
-			return s, nil
 		}
 	}
 	return parts, nil

@@ -19,6 +19,7 @@ type llamaFrame struct {
 	Evaluated *int            `json:"tokens_evaluated"`
 	Timings   *llamaTimings   `json:"timings"`
 	Progress  *llamaProgress  `json:"prompt_progress"`
+	Probs     []llamaProb     `json:"completion_probabilities"`
 	Error     json.RawMessage `json:"error"`
 }
 
@@ -40,6 +41,7 @@ type llamaReader struct {
 	failed func(failure) error
 	ids    bool // chunks carry ids: no stop string may cut what they spell
 	count  int  // tokens_predicted so far
+	probs  []llamaProb
 }
 
 // read yields the chunks of an answer.
@@ -91,6 +93,7 @@ func (l *llamaReader) chunk(data string) (c Chunk, end string, err error) {
 		}
 		return Chunk{}, "", l.failed(fail)
 	}
+	l.probs = append(l.probs, f.Probs...)
 	usage := f.usage()
 	if f.Progress != nil {
 		// Such an event has a token field too, which means nothing.

@@ -25,6 +25,7 @@ type ollama struct {
 	model string
 
 	stops  learned[[]string] // the model's own stop strings
+	bos    learned[string]   // what the server puts before every prompt
 	numCtx learned[int]      // the context that every request asks for
 }
 
@@ -92,12 +93,15 @@ func (m *ollama) refusal(f failure) error {
 		}
 		return &OverflowError{PromptTokens: f.Prompt, Context: f.Context}
 	}
-	return nil
+	return m.refusedSchema(f)
 }
 
 // Stream implements Model.
 func (m *ollama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 	prompt, err := promptText(req.Prompt)
+	if err == nil {
+		err = checkSchema(req.Schema)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -135,6 +139,7 @@ func (m *ollama) request(ctx context.Context, prompt string, req Request) (*api.
 		Model:    m.model,
 		Prompt:   prompt,
 		Raw:      true,
+		Format:   req.Schema,
 		Think:    &api.ThinkValue{Value: false},
 		Truncate: &no,
 		Shift:    &no,

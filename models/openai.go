@@ -19,6 +19,9 @@ type openai struct {
 	server
 	name  string // empty means the only one that the server has
 	known learned[openaiFacts]
+
+	release learned[string] // of vLLM
+	spaced  learned[bool]   // the tokenizer puts a space before each text
 }
 
 // openaiFacts are what a request must know of the server.
@@ -72,7 +75,7 @@ func (m *openai) refusal(f failure) error {
 	case f.Status == http.StatusServiceUnavailable && f.Type == "unavailable_error" && strings.Contains(f.Message, "oading"):
 		return &LoadingError{Server: m.kind, URL: m.url()}
 	}
-	return nil
+	return m.refusedSchema(f)
 }
 
 // firstNumber is the number in the first group of re that matched in s.
@@ -127,6 +130,9 @@ func withoutList(err error) bool {
 // Stream implements Model.
 func (m *openai) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 	text, err := promptText(req.Prompt)
+	if err == nil {
+		err = checkSchema(req.Schema)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -208,6 +214,9 @@ func (m *openai) request(ctx context.Context, text string, req Request, facts op
 		body["add_special_tokens"] = false
 	case sglang:
 		body["rid"] = id
+	}
+	if err := m.constrain(ctx, body, req.Schema, facts.brand); err != nil {
+		return nil, err
 	}
 	body["max_tokens"] = m.maxTokens(ctx, text, ids, req, facts)
 	return body, nil
@@ -435,11 +444,8 @@ func (m *openai) Describe(ctx context.Context) (Info, error) {
 		info.Server = string(facts.brand)
 	}
 	if facts.brand == vllm {
-		var v struct {
-			Version string `json:"version"`
-		}
-		if m.call(ctx, http.MethodGet, "/version", nil, &v) == nil && v.Version != "" {
-			info.Server += " " + v.Version
+		if v, err := m.version(ctx); err == nil && v != "" {
+			info.Server += " " + v
 		}
 	}
 	return info, nil

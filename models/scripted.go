@@ -58,6 +58,9 @@ type servedPrompt struct {
 // Stream implements Model.
 func (m *scripted) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 	prompt, err := scriptPrompt(req.Prompt)
+	if err == nil {
+		err = checkSchema(req.Schema)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -75,6 +78,13 @@ func (m *scripted) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, err
 		if !ok {
 			yield(Chunk{}, &ServerError{Server: "script", Message: "the script has no turn for this prompt"})
 			return
+		}
+		// A turn that is cut short need not be a whole value.
+		if whole := turn.Error == "" && (turn.Finish == "" || turn.Finish == FinishStop); whole && len(req.Schema) > 0 {
+			if err := followsSchema(turn.Text, req.Schema); err != nil {
+				yield(Chunk{}, err)
+				return
+			}
 		}
 		p := &performance{
 			scripted: m, ctx: ctx, turn: turn, prompt: prompt, began: time.Now(),

@@ -126,6 +126,34 @@ func (f *flow) run() error {
 	return f.explain(nil)
 }
 
+// reply sends a request that is answered with one JSON value and decodes it
+// into out, under the rules of a generation: unlike call it waits for a server
+// that loads its model, and as long for the answer as for a first token.
+func (s *server) reply(ctx context.Context, g generation, out any) error {
+	g.media = "application/json"
+	g.read = func(r io.Reader) iter.Seq2[Chunk, error] {
+		return func(yield func(Chunk, error) bool) {
+			b, err := io.ReadAll(io.LimitReader(r, answerLimit+1))
+			switch {
+			case err != nil:
+				yield(Chunk{}, readError{err})
+			case len(b) > answerLimit:
+				yield(Chunk{}, &ProtocolError{Server: s.kind, Reason: "the answer to " + g.path + " is too long"})
+			case json.Unmarshal(b, out) != nil:
+				yield(Chunk{}, &ProtocolError{Server: s.kind, Reason: "the answer to " + g.path + " is not what it should be", Excerpt: excerpt(string(b), excerptLimit)})
+			default:
+				yield(Chunk{Final: &Final{}}, nil)
+			}
+		}
+	}
+	for _, err := range s.generate(ctx, g) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkMedia refuses an answer that is no stream: a page, or an error that is
 // reported as a success.
 func (f *flow) checkMedia(resp *http.Response) error {

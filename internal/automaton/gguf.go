@@ -20,6 +20,10 @@ type Options struct {
 	// all zero, 32 when zero. A wide one takes time: it gives a model whose
 	// tokens come at the pace of a real one.
 	FeedForward int
+	// Logit is the least logit of the token that follows, 100 when zero: no
+	// doubt at any temperature. The others have 0, so that with a small one the
+	// model is unsure, in a way that can be computed: see Logit.
+	Logit float64
 }
 
 const (
@@ -27,6 +31,8 @@ const (
 	// logit is the least value of the token that follows; all others have 0.
 	// It leaves no doubt at any temperature and under any usual penalty.
 	logit = 100
+	// epsilon of the norm.
+	epsilon = 1e-6
 )
 
 // WriteFile writes the automaton as a GGUF file of architecture qwen2.
@@ -40,12 +46,32 @@ func (a *Automaton) WriteFile(path string, o Options) (err error) {
 			err = e
 		}
 	}()
-	width := (len(a.tokens) + headWidth - 1) / headWidth * headWidth
 	o = o.withDefaults()
-	if err := ggml.WriteGGUF(f, a.metadata(width, o), a.tensors(width, o.FeedForward)); err != nil {
+	if err := ggml.WriteGGUF(f, a.metadata(a.width(), o), a.tensors(a.width(), o)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// width is the length of an embedding.
+func (a *Automaton) width() int {
+	return (len(a.tokens) + headWidth - 1) / headWidth * headWidth
+}
+
+// Logit is the logit l that a file written with these options gives the token
+// that follows: its probability is e^l / (e^l + n - 1) with n = Size, and that
+// of each other token 1 / (e^l + n - 1). Servers multiply 16-bit floats, with
+// 10 bits of fraction.
+func (a *Automaton) Logit(o Options) float64 {
+	fraction, exponent := math.Frexp(1 / math.Sqrt(1/float64(a.width())+epsilon))
+	normed := math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 11)), exponent-11)
+	return normed * math.Exp2(float64(a.peak(o.withDefaults())))
+}
+
+// peak is the exponent of the entry of the output matrix that, times the square
+// root of the width, is the asked logit or more.
+func (a *Automaton) peak(o Options) int {
+	return int(math.Ceil(math.Log2(o.Logit / math.Sqrt(float64(a.width())))))
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.FeedForward == 0 {
 		o.FeedForward = headWidth
+	}
+	if o.Logit == 0 {
+		o.Logit = logit
 	}
 	return o
 }
@@ -81,7 +110,7 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 		"qwen2.feed_forward_length":              uint32(o.FeedForward),
 		"qwen2.attention.head_count":             uint32(width / headWidth),
 		"qwen2.attention.head_count_kv":          uint32(1),
-		"qwen2.attention.layer_norm_rms_epsilon": float32(1e-6),
+		"qwen2.attention.layer_norm_rms_epsilon": float32(epsilon),
 		"qwen2.rope.freq_base":                   float32(1e6),
 		"qwen2.rope.dimension_count":             uint32(headWidth),
 		"tokenizer.ggml.model":                   "gpt2",
@@ -100,9 +129,8 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 // block adds zero to it, and the norm makes it the square root of width, so
 // that the entry of the output matrix is logit divided by that, rounded up to
 // a power of two.
-func (a *Automaton) tensors(width, feedForward int) []*ggml.Tensor {
-	tokens := len(a.tokens)
-	peak := int(math.Ceil(math.Log2(logit / math.Sqrt(float64(width)))))
+func (a *Automaton) tensors(width int, o Options) []*ggml.Tensor {
+	tokens, feedForward, peak := len(a.tokens), o.FeedForward, a.peak(o)
 	embedding := newMatrix(width, tokens)
 	output := newMatrix(width, tokens)
 	for t, u := range a.next {
