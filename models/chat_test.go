@@ -128,6 +128,9 @@ func hear(t *testing.T, m Model, req ChatRequest) answer {
 		a.calls = append(a.calls, c.Calls...)
 		if c.Progress != nil {
 			a.progress = append(a.progress, *c.Progress)
+			if c.Usage != nil && c.Usage.Prompt != Known(c.Progress.Total) {
+				t.Errorf("the prompt is %s of %d tokens", c.Usage.Prompt, c.Progress.Total)
+			}
 		}
 		if c.Usage != nil {
 			a.usage = c.Usage

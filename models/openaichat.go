@@ -268,6 +268,9 @@ func (c *chatReader) time(f chatFrame) bool {
 	if t.Cached != nil && t.Prompt != nil {
 		c.usage.Reused, c.usage.Evaluated = Known(*t.Cached), Known(*t.Prompt)
 		c.usage.Prompt = Known(*t.Cached + *t.Prompt)
+		if f.Progress != nil { // what is read is not the whole yet
+			c.usage.Prompt = Known(f.Progress.Total)
+		}
 	}
 	return true
 }
