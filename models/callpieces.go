@@ -88,18 +88,13 @@ func (p *callPieces) add(piece callPiece) string {
 // every call. There another ID or name begins another call, and so does a name
 // before further arguments where those that came are whole.
 func (p callPieces) call(piece callPiece) *partialCall {
+	name := piece.Function.Name
 	for _, c := range slices.Backward(p) {
-		if piece.Index != nil && c.index != *piece.Index {
+		if piece.Index != nil && c.index != *piece.Index || piece.ID != "" && c.id != "" && c.id != piece.ID {
 			continue
 		}
-		if piece.Index == nil && piece.ID != "" && c.id != "" && c.id != piece.ID {
-			continue // perhaps an earlier one
-		}
-		other := piece.ID != "" && c.id != "" && c.id != piece.ID
-		name := piece.Function.Name
-		renamed := name != "" && c.name != "" && name != c.name
-		again := name != "" && c.name != "" && piece.ID == "" && startsObject(piece.Function.Arguments) && isObject(c.arguments())
-		if other || renamed || again {
+		if name != "" && c.name != "" &&
+			(name != c.name || piece.ID == "" && startsObject(piece.Function.Arguments) && isObject(c.arguments())) {
 			return nil
 		}
 		return c

@@ -152,6 +152,14 @@ var openaiStreams = []struct {
 		calls:  "a search {}\nb search {}",
 	},
 	{
+		name: "every index is 0, and two calls take turns",
+		frames: []string{
+			calling(piece("0", `"a"`, "search", `{`)), calling(piece("0", `"b"`, "search", `{`)),
+			calling(piece("0", `"a"`, "", `}`)), calling(piece("0", `"b"`, "", `}`)), finished("tool_calls"),
+		},
+		calls: "a search {}\nb search {}",
+	},
+	{
 		name: "the name is repeated, the ID is not there",
 		frames: []string{
 			calling(piece("0", `""`, "search", "")), calling(piece("0", `""`, "search", `{"query":[{`)),
