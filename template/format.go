@@ -126,11 +126,27 @@ func unreadable(name string, err error) error {
 //     call is not as it should be (.Kind, .Message, .Tools, the names).
 //
 // Other blocks are helpers for {{template "name" .}}. The functions are those
-// of text/template and: json (as Python's json.dumps with ensure_ascii=False),
-// join (list, separator), names (of tools) and trim. In "prompt" and
-// "continue" the untrusted strings stand for themselves only when printed
-// whole, or by json or trim; they can be tested for emptiness but not compared
-// or cut.
+// of text/template and:
+//
+//   - json (text or JSON): as Python's json.dumps with ensure_ascii=False;
+//   - indent (width, level, JSON): the same in lines, as json.dumps with
+//     indent=width writes it that many levels inside of another value;
+//   - python (JSON): as Python source;
+//   - str (JSON): as Python's str, a text is itself;
+//   - kind (JSON): object, array, string, integer, number, boolean or null, and
+//     nothing for a value that is not there;
+//   - field (JSON, key): the value of a key, which may not be there;
+//   - entries (JSON): the keys of an object in their order, each with .Key,
+//     .JSON, and .Text, which is a text as it is and anything else as json;
+//   - trim (text);
+//   - date (layout, YYYY-MM-DD): as strftime, for the verbs %Y %y %m %B %b %d %A
+//     %a and English names;
+//   - join (list, separator), names (of tools).
+//
+// JSON is a tool's .Parameters, the .JSON of a pair, and what field gives. In
+// "prompt" and "continue" the untrusted strings stand for themselves only when
+// printed whole, or by json or trim; they can be tested for emptiness but not
+// compared or cut.
 //
 // Line ends CR LF are read as LF. A file has at most 1 MiB, its head 32 KiB. A
 // file without "---" is a head alone, for

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 )
 
 // Open renders the beginning of the prompt, up to and with the words that open
@@ -206,39 +205,4 @@ func appendPart(parts []Part, p Part) []Part {
 		return parts
 	}
 	return append(parts, p)
-}
-
-var funcs = template.FuncMap{
-	"json": func(v any) (any, error) {
-		switch v := v.(type) {
-		case hidden:
-			if v == "" {
-				return `""`, nil
-			}
-			return v.then(opJSON), nil
-		case string:
-			return pythonString(v), nil
-		case json.RawMessage:
-			return pythonJSON(v)
-		}
-		return nil, fmt.Errorf("json renders texts and parameters, not %T", v)
-	},
-	"trim": func(v any) (any, error) {
-		switch v := v.(type) {
-		case hidden:
-			return v.then(opTrim), nil
-		case string:
-			return strings.TrimSpace(v), nil
-		}
-		return nil, fmt.Errorf("trim takes a text, not %T", v)
-	},
-	"python": func(v json.RawMessage) (string, error) { return pythonSpelling(v) },
-	"join":   strings.Join,
-	"names": func(tools []Tool) []string {
-		names := make([]string, len(tools))
-		for i, t := range tools {
-			names[i] = t.Name
-		}
-		return names
-	},
 }

@@ -82,15 +82,15 @@ type (
 		Name string
 		// Arguments is the object as Python's json.dumps spells it.
 		Arguments string
-		Pairs     []pairData
+		Pairs     []entry
 		// Values are the texts of the arguments by name: a string as it is,
 		// anything else as JSON, "" for one that is missing.
 		Values map[string]string
 	}
-	pairData struct {
+	entry struct {
 		Key  string
 		Text string          // as in Values
-		JSON json.RawMessage // for the function python
+		JSON json.RawMessage // for python, str, kind
 	}
 )
 
@@ -120,17 +120,12 @@ func newCallData(c Call) (callData, error) {
 	if d.Arguments, err = pythonJSON(arguments); err != nil {
 		return d, err
 	}
-	values, ok := object(arguments)
-	if !ok {
+	if _, ok := object(arguments); !ok {
 		return d, fmt.Errorf("not a JSON object")
 	}
-	for _, key := range keyOrder(arguments) {
-		p := pairData{Key: key, JSON: values[key]}
-		if json.Unmarshal(p.JSON, &p.Text) != nil {
-			p.Text, _ = pythonJSON(p.JSON) // it is part of valid JSON
-		}
-		d.Values[key] = p.Text
-		d.Pairs = append(d.Pairs, p)
+	d.Pairs = entries(arguments)
+	for _, p := range d.Pairs {
+		d.Values[p.Key] = p.Text
 	}
 	return d, nil
 }
@@ -155,59 +150,4 @@ func keyOrder(value json.RawMessage) []string {
 		}
 	}
 	return names
-}
-
-// pythonSpelling spells JSON as a Python literal.
-func pythonSpelling(v json.RawMessage) (string, error) {
-	dec := json.NewDecoder(strings.NewReader(string(v)))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	if err := writePython(&b, value, v); err != nil {
-		return "", err
-	}
-	return b.String(), nil
-}
-
-func writePython(b *strings.Builder, value any, raw json.RawMessage) error {
-	switch v := value.(type) {
-	case nil:
-		b.WriteString("None")
-	case bool:
-		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
-	case json.Number:
-		b.WriteString(v.String())
-	case string:
-		b.WriteString(pythonString(v))
-	case []any:
-		var list []json.RawMessage
-		_ = json.Unmarshal(raw, &list)
-		b.WriteString("[")
-		for i := range v {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if err := writePython(b, v[i], list[i]); err != nil {
-				return err
-			}
-		}
-		b.WriteString("]")
-	case map[string]any:
-		keys, _ := object(raw)
-		b.WriteString("{")
-		for i, k := range keyOrder(raw) {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(pythonString(k) + ": ")
-			if err := writePython(b, v[k], keys[k]); err != nil {
-				return err
-			}
-		}
-		b.WriteString("}")
-	}
-	return nil
 }
