@@ -53,10 +53,10 @@ var required = []string{"prompt", "continue", "calls", "force", "nudge", "proble
 
 // checkBlocks looks for missing and unused blocks, and runs each once so that
 // a misspelled field is found here and not in the middle of a run.
-func (f *Format) checkBlocks() error {
+func (f *Format) checkBlocks(s source) error {
 	for _, name := range required {
 		if t := f.blocks.Lookup(name); t == nil || t.Tree == nil {
-			return &FormatError{Name: f.Name, Field: name, Msg: fmt.Sprintf("the block {{define %q}} is missing", name)}
+			return &FormatError{Name: f.Name, Line: s.blocksLine(), Field: name, Msg: fmt.Sprintf("the block {{define %q}} is missing", name)}
 		}
 	}
 	for _, t := range f.blocks.Templates() {

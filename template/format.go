@@ -157,13 +157,20 @@ func Compile(name string, src []byte) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := newSource(name, text)
+	if err != nil {
+		return nil, err
+	}
 	f := &Format{Name: name, blocks: template.New("").Funcs(funcs).Option("missingkey=zero")}
-	if err := f.add(source{name: name, text: text}, 0); err != nil {
+	if err := f.add(s, 0); err != nil {
 		return nil, err
 	}
 	f.reserveOwn()
 	f.loose = f.looseTags()
-	if err := f.checkBlocks(); err != nil {
+	if err := f.checkBlocks(s); err != nil {
+		return nil, err
+	}
+	if err := f.checkUnmatched(s); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -16,6 +16,12 @@ type source struct {
 	body string // the blocks, padded likewise
 }
 
+// newSource divides the text of a format file.
+func newSource(name, text string) (source, error) {
+	s := source{name: name, text: text}
+	return s, s.split()
+}
+
 // split divides the file at the first line "---"; one at the very start, as in
 // front matter, is skipped.
 func (s *source) split() error {
@@ -45,9 +51,6 @@ func (s *source) split() error {
 // that one first; only shipped ones can be extended, so that the depth is
 // bounded by their number.
 func (f *Format) add(s source, depth int) error {
-	if err := s.split(); err != nil {
-		return err
-	}
 	var own Head
 	if err := s.decode(&own); err != nil {
 		return err
@@ -74,7 +77,21 @@ func (f *Format) addBase(s source, base string, depth int) error {
 	if depth > len(Names()) {
 		return &FormatError{Name: s.name, Line: s.line("extends"), Field: "extends", Msg: "the formats extend each other in a circle"}
 	}
-	return f.add(source{name: base, text: string(src)}, depth)
+	over, err := newSource(base, string(src))
+	if err != nil {
+		return err
+	}
+	return f.add(over, depth)
+}
+
+// blocksLine is where the blocks begin, the line "---", or the last line of a
+// file without it.
+func (s source) blocksLine() int {
+	line := 1 + strings.Count(strings.TrimRight(s.head, "\n"), "\n")
+	if s.body != "" {
+		line = 2 + strings.Count(s.head, "\n")
+	}
+	return line
 }
 
 // line gives the line of a key of the head such as "stops[1].regex", or that

@@ -102,7 +102,7 @@ func (t CallTag) arguments() []string {
 // checkCalls checks the spelling keys against each other.
 func (h *Head) checkCalls() (field, msg string) {
 	for _, check := range []func(*Head) (string, string){
-		(*Head).checkKind, (*Head).checkThink, (*Head).checkTags, (*Head).checkKeys, (*Head).checkNumbers,
+		(*Head).checkKind, (*Head).checkThink, (*Head).checkTags, (*Head).checkPairs, (*Head).checkKeys, (*Head).checkNumbers,
 	} {
 		if field, msg := check(h); msg != "" {
 			return field, msg

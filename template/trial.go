@@ -2,8 +2,10 @@ package template
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // tryBlocks renders every block with sample data, so that a field that does
@@ -57,6 +59,11 @@ func (f *Format) tryCalls() error {
 		text, err := f.Write(Turn{Calls: some}, false)
 		if err != nil {
 			return err
+		}
+		for _, tag := range f.tags() {
+			if part := tag.field == "call.open" || tag.field == "call.close"; part && !f.Call.Bare && !strings.Contains(text, tag.text) {
+				return f.inBlock("calls", fmt.Sprintf("it never writes %s, %q", tag.field, tag.text))
+			}
 		}
 		read := f.parse(text, Reading{Tools: tools, Strict: true})
 		if len(read.Problems) > 0 {
