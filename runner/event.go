@@ -65,7 +65,12 @@ type Stopped struct {
 	KeepEnd    int           `json:"keep_end"`
 	Discarded  int           `json:"discarded,omitempty"` // bytes received past the stop
 	Pieces     int           `json:"pieces"`              // chunks with text, about a token each
-	Usage      models.Usage  `json:"usage"`
+	// Requests is how many requests the turn took: one, unless calls were
+	// written under a schema or a cut call was gone on with. Usage sums them.
+	Requests int          `json:"requests"`
+	Usage    models.Usage `json:"usage"`
+	// Problems are what in the turn is not as the format or the tools ask.
+	Problems []template.Problem `json:"problems,omitempty"`
 	// Halt is the time from the last byte of the match to the request's end.
 	Halt    time.Duration  `json:"halt_ns,omitempty"`
 	Timings models.Timings `json:"timings"`
@@ -77,6 +82,8 @@ type Called struct {
 	Index     int             `json:"index"` // of the call in its turn, from 0
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+	// Repairs are what it took to read the call.
+	Repairs []template.Repair `json:"repairs,omitempty"`
 }
 
 // Returned is a tool's answer, or the message that stands in for it.
@@ -146,6 +153,7 @@ type Outcome struct {
 	Termination Termination `json:"termination"`
 	Answer      string      `json:"answer,omitempty"`
 	Turns       int         `json:"turns"`
+	Requests    int         `json:"requests"` // to the model
 	Calls       int         `json:"calls"`
 	Problems    int         `json:"problems,omitempty"`
 	Invented    int         `json:"invented,omitempty"`  // tool responses that the model began to write itself

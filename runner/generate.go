@@ -3,166 +3,190 @@ package runner
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"stopgap/models"
 	"stopgap/stopping"
 	"stopgap/template"
+	"stopgap/tools"
 )
+
+// A generation is one turn on its way: what the model writes between two
+// continuations of the prompt. It takes one request, or several where a call is
+// written under a schema or was cut.
+type generation struct {
+	*state
+	began   bool // the turn began inside the thinking part
+	lexer   *template.Lexer
+	kept    strings.Builder    // the turn's text
+	stop    *stopping.Decision // what ended the last stretch; offsets of the turn's text
+	finish  *models.Final      // what ended it, where no criterion did
+	resumed bool               // a call that was cut has been gone on with
+	written int                // calls that were written under a schema
+	event   Stopped
+}
 
 // generate lets the model write until a criterion fires or the server ends,
 // appends what is kept to the ledger and parses it. Whatever ends it, all that
 // was received and is not cut by a stop is in the events and in the ledger.
 func (s *state) generate() (template.Turn, error) {
-	req, err := s.request()
-	if err != nil {
+	if s.Format.Opening == template.OpenChat {
+		return s.converse()
+	}
+	if _, err := s.request(nil); err != nil { // no room for another turn
 		return template.Turn{}, err
 	}
 	s.turn++
-	l := s.ledger
-	g := &generation{state: s, matcher: s.sets[l.inThink].Matcher(), lexer: s.Format.Lexer(l.inThink)}
-	err = g.stream(req)
-	if closing := g.flush(); err == nil {
+	g := &generation{state: s, began: s.ledger.inThink, lexer: s.Format.Lexer(s.ledger.inThink)}
+	g.event = Stopped{Turn: s.turn, Means: template.MeansEnd, Usage: noUsage}
+	err := g.write()
+	if closing := g.spans(g.lexer.Close()); err == nil {
 		err = closing
 	}
-	turn := g.read(g.draft.text.String()[:g.keep()], l.inThink)
-	l.add(s.count, g.draft.segments(g.keep())...)
+	turn := g.read()
 	s.total(g)
-	l.inThink, l.open = turn.InThink, g.stop == nil && (g.final == nil || s.truncated)
+	s.ledger.inThink, s.ledger.open = turn.InThink, g.stop == nil && (g.finish == nil || s.truncated)
 	if err == nil {
-		err = s.emit(g.stopped())
+		err = s.emit(g.stopped(turn))
 	}
 	return turn, err
 }
 
-// request is the next request: the whole ledger, and as many tokens as fit.
-// The error is a *LimitError.
-func (s *state) request() (models.Request, error) {
-	limit := cmp.Or(s.Limits.TurnTokens, s.Format.MaxTokens, defaultTurnTokens)
-	if most := s.tokenLimit(); most > 0 {
-		room := most - s.ledger.tokens
-		estimated := s.CountTokens == nil
-		if estimated && most == s.Context {
-			room = max(room, leastRoom) // the server knows better, and says so
-		}
-		if room <= 0 {
-			return models.Request{}, &LimitError{Tokens: s.ledger.tokens, Limit: most, Estimated: estimated}
-		}
-		if s.forced == "" {
-			room -= min(answerReserve, room/2)
-		}
-		limit = min(limit, max(room, 1))
-	}
-	return models.Request{
-		Prompt: s.ledger.prompt(), MaxTokens: limit, Sampling: s.sampling(),
-		Preserve: s.Format.Preserve, Session: s.Session,
-	}, nil
-}
-
-// A generation is one stream on its way through the matcher.
-type generation struct {
-	*state
-	matcher *stopping.Matcher
-	lexer   *template.Lexer
-	draft   draft
-	torn    int // bytes at the end that never became a character
-	pieces  int
-	stop    *stopping.Decision
-	matched time.Time // when stop fired
-	final   *models.Final
-	usage   models.Usage
-	halt    time.Duration
-}
-
-// stream reads until a stop, the server's end or an error. Leaving the range
-// is what ends the request at the server.
-func (g *generation) stream(req models.Request) error {
-	for chunk, err := range g.Model.Stream(g.ctx, req) {
-		if err == nil && g.draft.text.Len() > req.MaxTokens*longestToken {
-			err = &models.ProtocolError{Server: cmp.Or(g.Name, "the model"), Reason: "much more text than tokens were asked for"}
-		}
-		if err != nil {
-			g.broken = true
-			return err
-		}
-		if chunk.Usage != nil {
-			g.usage = *chunk.Usage
-		}
-		if chunk.Final != nil {
-			g.usage = chunk.Final.Usage
-		}
-		if p := chunk.Progress; p != nil {
-			if err := g.emit(Waiting{Turn: g.turn, Phase: p.Phase, Done: p.Done, Total: p.Total}); err != nil {
-				return err
-			}
-		}
-		if err := g.write(chunk); err != nil {
-			return err
-		}
-		if g.stop != nil {
+// write goes from request to request until the turn is over. The criteria see
+// the text of one stretch, and of the turn before it what belongs to it.
+func (g *generation) write() error {
+	seen, over, err := g.choose()
+	for err == nil && !over {
+		if err = g.stretch(seen); err != nil {
 			break
 		}
-		g.final = chunk.Final
-	}
-	switch {
-	case g.stop != nil:
-		g.halt = time.Since(g.matched)
-	case g.final == nil: // it is never inferred how a stream ended
-		g.broken = true
-		return &models.CutError{Bytes: g.draft.text.Len(), Tokens: g.pieces}
-	}
-	return nil
-}
-
-// write passes a chunk's text through the matcher and yields what comes out.
-func (g *generation) write(chunk models.Chunk) error {
-	g.draft.add(chunk.Text, chunk.Tokens)
-	if chunk.Text == "" {
-		return nil
-	}
-	g.pieces++
-	step, err := g.matcher.Write(chunk.Text, max(1, len(chunk.Tokens)))
-	if g.stop = step.Stop; g.stop != nil {
-		g.matched = time.Now()
-	}
-	if shown := g.spans(g.lexer.Write(step.Emit)); err == nil {
-		err = shown
-	}
-	for _, d := range step.Notified() {
-		if err == nil {
-			err = g.emit(Noticed{Turn: g.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
+		switch {
+		case g.opened():
+			err = g.constrained("", g.frame.Opened)
+			seen, over = "", g.complete()
+		case g.splitCall():
+			g.resumed, seen = true, g.kept.String()
+		default:
+			over = true
 		}
 	}
 	return err
 }
 
-// flush gives out what the matcher and the lexer still hold. The beginning of
-// a character at the end of the stream is dropped: no prompt can carry it.
-func (g *generation) flush() error {
-	held := ""
-	if g.stop == nil {
-		held = g.matcher.Close().Emit
-		g.torn = torn(held)
-		held = held[:len(held)-g.torn]
-	}
-	if err := g.spans(g.lexer.Write(held)); err != nil {
-		return err
-	}
-	return g.spans(g.lexer.Close())
+// A stretch is one stream on its way through the matcher.
+type stretch struct {
+	*generation
+	matcher *stopping.Matcher
+	base    int // where the matcher's text begins in the turn's
+	skip    int // bytes of the matcher's text that were given out before
+	fed     int // bytes of it that are older than the stretch
+	torn    int // bytes at the end that never became a character
+	stop    *stopping.Decision
+	matched time.Time // when stop fired
+	receipt
 }
 
-// torn is how many bytes at the end of a text are the beginning of a character.
-func torn(text string) int {
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
-			if utf8.FullRuneInString(tail) {
-				return 0
-			}
-			return n
+// stretch lets the model write freely until a stop, the server's end or an
+// error. seen is the end of the turn's text that the criteria begin with.
+func (g *generation) stretch(seen string) error {
+	req, err := g.request(nil)
+	if err != nil {
+		return err
+	}
+	st := &stretch{generation: g, base: g.kept.Len() - len(seen), skip: len(seen), fed: len(seen)}
+	inThink := g.began
+	if st.base > 0 {
+		inThink = g.Format.Parse(g.kept.String(), g.reading()).InThink
+	}
+	st.matcher = g.sets[inThink].Matcher()
+	if seen != "" {
+		err = st.watch(seen, 0)
+	}
+	if err == nil && st.stop == nil {
+		err = st.stream(req)
+	}
+	if closing := st.flush(); err == nil {
+		err = closing
+	}
+	st.keep()
+	return err
+}
+
+// stream reads until a stop, the server's end or an error.
+func (st *stretch) stream(req models.Request) error {
+	err := st.receive(st.generation, req, func(chunk models.Chunk) (bool, error) {
+		if chunk.Text == "" {
+			return true, nil
+		}
+		err := st.watch(chunk.Text, max(1, len(chunk.Tokens)))
+		return st.stop == nil, err
+	})
+	if err == nil && st.stop != nil {
+		st.event.Halt = time.Since(st.matched)
+	}
+	return err
+}
+
+// watch passes text through the matcher and yields what comes out.
+func (st *stretch) watch(text string, tokens int) error {
+	step, err := st.matcher.Write(text, tokens)
+	if st.stop = step.Stop; st.stop != nil {
+		st.matched = time.Now()
+	}
+	if shown := st.show(step.Emit); err == nil {
+		err = shown
+	}
+	for _, d := range step.Notified() {
+		if err == nil {
+			err = st.emit(Noticed{
+				Turn: st.turn, Criterion: d.Criterion.Name, MatchStart: st.base + d.MatchStart, MatchEnd: st.base + d.MatchEnd,
+			})
 		}
 	}
-	return 0
+	return err
+}
+
+// show yields what the matcher gives out, without what was given out before.
+func (st *stretch) show(text string) error {
+	old := min(st.skip, len(text))
+	st.skip -= old
+	return st.spans(st.lexer.Write(text[old:]))
+}
+
+// flush gives out what the matcher still holds. The beginning of a character at
+// the end of the stream is dropped: no prompt can carry it.
+func (st *stretch) flush() error {
+	if st.stop != nil {
+		return nil
+	}
+	held := st.matcher.Close().Emit
+	st.torn = torn(held)
+	return st.show(held[:len(held)-st.torn])
+}
+
+// keep appends what stays of the stretch to the turn and to the ledger.
+func (st *stretch) keep() {
+	g, n := st.generation, st.draft.text.Len()-st.torn
+	if st.stop != nil {
+		n = max(0, st.stop.KeepEnd-st.fed)
+	}
+	g.kept.WriteString(st.draft.text.String()[:n])
+	g.ledger.add(g.count, st.draft.segments(n)...)
+	g.finish, g.stop = st.final, nil
+	if st.stop != nil {
+		d := *st.stop
+		d.MatchStart, d.MatchEnd, d.KeepEnd = st.base+d.MatchStart, st.base+d.MatchEnd, st.base+d.KeepEnd
+		g.stop = &d
+	}
+	g.account(&st.receipt)
+}
+
+// put writes words of the format into the turn, as if the model had.
+func (g *generation) put(text string) error {
+	g.kept.WriteString(text)
+	g.ledger.add(g.count, Segment{Source: template.FromTemplate, Text: text})
+	return g.spans(g.lexer.Write(text))
 }
 
 func (g *generation) spans(spans []template.Span) error {
@@ -174,18 +198,31 @@ func (g *generation) spans(spans []template.Span) error {
 	return nil
 }
 
-// keep is how many bytes of the received text stay.
-func (g *generation) keep() int {
-	if g.stop != nil {
-		return g.stop.KeepEnd
+// splitCall reports whether the length limit cut the turn in the middle of a
+// call, which is then gone on with, once.
+func (g *generation) splitCall() bool {
+	if g.resumed || g.forced != "" || g.finish == nil || g.finish.Finish != models.FinishLength {
+		return false
 	}
-	return g.draft.text.Len() - g.torn
+	t := g.Format.Parse(g.kept.String(), g.reading())
+	n := len(t.Problems)
+	return n > 0 && t.Problems[n-1].Kind == template.UnclosedCall && t.Problems[n-1].End == g.kept.Len()
+}
+
+// reading is what the parser knows of this turn.
+func (g *generation) reading() template.Reading {
+	ended := g.finish != nil && g.finish.Finish == models.FinishStop
+	if d := g.stop; d != nil {
+		ended = g.means[d.Criterion.Name] == template.MeansCall
+	}
+	return template.Reading{InThink: g.began, Tools: g.described(), Strict: g.Strict, Ended: ended}
 }
 
 // read parses what is kept. What a stop says of the turn comes on top: it may
 // have cut off what the parser would have seen.
-func (g *generation) read(text string, inThink bool) template.Turn {
-	t := g.Format.Parse(text, template.Reading{InThink: inThink})
+func (g *generation) read() template.Turn {
+	text := g.kept.String()
+	t := g.Format.Parse(text, g.reading())
 	if d := g.stop; d != nil {
 		invented := g.means[d.Criterion.Name] == template.MeansInvented
 		switch {
@@ -196,53 +233,31 @@ func (g *generation) read(text string, inThink bool) template.Turn {
 			t.Answered, t.Problems = false, append([]template.Problem{p}, t.Problems...)
 		}
 	}
+	g.judge(&t)
 	t.Answered = t.Answered && t.Answer != ""
 	return t
 }
 
-// stopped is the event that ends this generation.
-func (g *generation) stopped() Stopped {
-	ev := Stopped{
-		Turn: g.turn, Means: template.MeansEnd, KeepEnd: g.keep(), Usage: g.usage, Halt: g.halt, Pieces: g.pieces,
+// judge adds the problems that only the tools' schemas tell.
+func (s *state) judge(t *template.Turn) {
+	for _, c := range t.Calls {
+		if status, words := s.offered.Check(tools.Call{Name: c.Name, Arguments: c.Arguments}); status == tools.BadArguments {
+			t.Problems = append(t.Problems, template.Problem{Kind: template.BadArguments, Start: c.Start, End: c.End, Message: words})
+		}
 	}
-	if g.final != nil {
-		ev.Finish, ev.Timings = g.final.Finish, g.final.Timings
+	slices.SortStableFunc(t.Problems, func(a, b template.Problem) int { return a.Start - b.Start })
+}
+
+// stopped is the event that ends this generation.
+func (g *generation) stopped(t template.Turn) Stopped {
+	ev := g.event
+	ev.KeepEnd, ev.Problems = g.kept.Len(), t.Problems
+	if g.finish != nil {
+		ev.Finish, ev.Timings = g.finish.Finish, g.finish.Timings
 	}
 	if d := g.stop; d != nil {
 		ev.Criterion, ev.Means = d.Criterion.Name, g.means[d.Criterion.Name]
-		ev.MatchStart, ev.MatchEnd, ev.Discarded = d.MatchStart, d.MatchEnd, d.Discarded
+		ev.MatchStart, ev.MatchEnd = d.MatchStart, d.MatchEnd
 	}
 	return ev
-}
-
-// total adds a generation to the sums of the run.
-func (s *state) total(g *generation) {
-	s.full = g.final != nil && g.final.Finish == models.FinishContext
-	s.truncated = s.full || g.final != nil && g.final.Finish == models.FinishLength
-	if !g.usage.Generated.Known {
-		g.usage.Generated = g.draft.generated()
-	}
-	s.halted = g.stop != nil && slices.ContainsFunc(s.Criteria, func(c stopping.Criterion) bool {
-		return c.Name == g.stop.Criterion.Name
-	})
-	o := &s.outcome
-	o.Usage.Prompt = plus(o.Usage.Prompt, g.usage.Prompt)
-	o.Usage.Evaluated = plus(o.Usage.Evaluated, g.usage.Evaluated)
-	o.Usage.Reused = plus(o.Usage.Reused, g.usage.Reused)
-	o.Usage.Generated = plus(o.Usage.Generated, g.usage.Generated)
-	o.Pieces += g.pieces
-	if g.stop != nil {
-		o.Discarded += g.stop.Discarded
-		if g.means[g.stop.Criterion.Name] == template.MeansInvented {
-			o.Invented++
-		}
-	}
-}
-
-// plus adds counts; a sum with an unknown part is unknown.
-func plus(a, b models.Count) models.Count {
-	if !a.Known || !b.Known {
-		return models.Count{}
-	}
-	return models.Known(a.N + b.N)
 }

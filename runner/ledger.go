@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"strings"
 
 	"stopgap/models"
@@ -34,6 +35,9 @@ type Ledger struct {
 	bytes    int
 	inThink  bool // the prompt ends inside the thinking part
 	open     bool // the prompt ends in the middle of what the model wrote
+	results  int  // of tools, so far
+	format   *template.Format
+	messages []models.Message // the same as messages, for a chat endpoint
 }
 
 // clone gives a ledger that grows apart from l. A nil ledger is an empty one.
@@ -43,6 +47,7 @@ func (l *Ledger) clone() *Ledger {
 	}
 	c := *l
 	c.segments = l.Segments() // without room: the first append copies
+	c.messages = slices.Clip(l.messages)
 	return &c
 }
 

@@ -13,37 +13,50 @@ import (
 	"stopgap/tools"
 )
 
-// Where the length limit falls decides what happens: only what is complete is
-// executed, only an answer is an answer.
+// Where the length limit falls decides what happens: a call that is cut is gone
+// on with once, only what is whole is executed, only an answer is an answer.
 func TestLengthLimitEverywhere(t *testing.T) {
-	two := qwenCall + "\n<tool_call>\n{\"name\": \"search\", \"argu"
+	const once, cut = "started stopped called returned stopped answered ended", "started stopped returned stopped answered ended"
+	half, halfQwQ := strings.Index(qwenCall, "arg"), strings.Index(qwqCall, "_input")
+	opened := strings.Index(qwenCall, "<tool_call>") + len("<tool_call>")
+	nudged := "started stopped nudged stopped answered ended"
 	for name, tc := range map[string]struct {
 		format, text string
+		rest         string // what the model writes when a call is gone on with
 		finish       models.Finish
-		want         string // kinds of the events until the second turn ends
+		want         string // kinds of the events
 		term         runner.Termination
 		runs         int32
 	}{
-		"in a thought":           {"qwen", "<think>\nand so", models.FinishLength, "started stopped nudged stopped answered ended", runner.TermAnsweredForced, 0},
-		"in a call":              {"qwen", "<tool_call>\n{\"name\": \"se", models.FinishLength, "started stopped returned stopped answered ended", runner.TermAnswered, 0},
-		"in the closing tag":     {"qwen", qwenCall[:len(qwenCall)-3], models.FinishLength, "started stopped returned stopped answered ended", runner.TermAnswered, 0},
-		"in the second call":     {"qwen", two, models.FinishLength, "started stopped called returned returned stopped answered ended", runner.TermAnswered, 1},
-		"in an answer":           {"qwen", "The moon is", models.FinishLength, "started stopped answered ended", runner.TermAnswered, 0},
-		"after a call":           {"qwen", qwenCall, models.FinishLength, "started stopped called returned stopped answered ended", runner.TermAnswered, 1},
-		"nothing":                {"qwen", "", models.FinishLength, "started stopped nudged stopped answered ended", runner.TermAnsweredForced, 0},
-		"context in a thought":   {"qwen", "<think>\nand so", models.FinishContext, "started stopped ended", runner.TermTokenLimit, 0},
-		"context after a call":   {"qwen", qwenCall, models.FinishContext, "started stopped ended", runner.TermTokenLimit, 0},
-		"context in an answer":   {"qwen", "The moon is", models.FinishContext, "started stopped answered ended", runner.TermAnswered, 0},
-		"in a thought of qwq":    {"qwq", "and so", models.FinishLength, "started stopped nudged stopped answered ended", runner.TermAnsweredForced, 0},
-		"in a call of qwq":       {"qwq", qwqCall[:len(qwqCall)-9], models.FinishLength, "started stopped returned stopped answered ended", runner.TermAnswered, 0},
-		"in an action":           {"react", " Look.\nAction: sea", models.FinishLength, "started stopped returned stopped answered ended", runner.TermAnswered, 0},
-		"in an input":            {"react", " Look.\nAction: search\nAction Input: {\"que", models.FinishLength, "started stopped returned stopped answered ended", runner.TermAnswered, 0},
-		"after an input":         {"react", " Look.\nAction: search\nAction Input: {\"query\": \"m\"}", models.FinishLength, "started stopped called returned stopped answered ended", runner.TermAnswered, 1},
-		"after an answer marker": {"react", " I know.\nFinal Answer:", models.FinishLength, "started stopped nudged stopped answered ended", runner.TermAnsweredForced, 0},
+		"in a thought":           {"qwen", "<think>\nand so", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},
+		"in a call":              {"qwen", qwenCall[:half], qwenCall[half:], models.FinishLength, once, runner.TermAnswered, 1},
+		"in a call, twice":       {"qwen", qwenCall[:half], qwenCall[half:half+5], models.FinishLength, cut, runner.TermAnswered, 0},
+		"in the opening tag":     {"qwen", qwenCall[:opened], qwenCall[opened:], models.FinishLength, once, runner.TermAnswered, 1},
+		"in the closing tag":     {"qwen", qwenCall[:len(qwenCall)-3], "", models.FinishLength, once, runner.TermAnswered, 1},
+		"in the second call":     {"qwen", qwenCall + "\n" + qwenCall[:half], qwenCall[half:], models.FinishLength, "started stopped called called returned returned stopped answered ended", runner.TermAnswered, 2},
+		"in an answer":           {"qwen", "The moon is", "", models.FinishLength, "started stopped answered ended", runner.TermAnswered, 0},
+		"after a call":           {"qwen", qwenCall, "", models.FinishLength, once, runner.TermAnswered, 1},
+		"nothing":                {"qwen", "", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},
+		"context in a thought":   {"qwen", "<think>\nand so", "", models.FinishContext, "started stopped ended", runner.TermTokenLimit, 0},
+		"context in a call":      {"qwen", qwenCall[:half], "", models.FinishContext, "started stopped ended", runner.TermTokenLimit, 0},
+		"context after a call":   {"qwen", qwenCall, "", models.FinishContext, "started stopped ended", runner.TermTokenLimit, 0},
+		"context in an answer":   {"qwen", "The moon is", "", models.FinishContext, "started stopped answered ended", runner.TermAnswered, 0},
+		"in a thought of qwq":    {"qwq", "and so", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},
+		"in a call of qwq":       {"qwq", qwqCall[:halfQwQ], qwqCall[halfQwQ:], models.FinishLength, once, runner.TermAnswered, 1},
+		"in a tag of qwq":        {"qwq", qwqCall[:len(qwqCall)-9], "", models.FinishLength, once, runner.TermAnswered, 1},
+		"in an action":           {"react", " Look.\nAction: sea", "rch\nAction Input: {\"query\": \"m\"}\nObservation:", models.FinishLength, once, runner.TermAnswered, 1},
+		"in an input":            {"react", " Look.\nAction: search\nAction Input: {\"que", "ry\": \"m\"}", models.FinishLength, once, runner.TermAnswered, 1},
+		"in an input, for good":  {"react", " Look.\nAction: search\nAction Input: {\"que", "ry", models.FinishLength, cut, runner.TermAnswered, 0},
+		"after an input":         {"react", " Look.\nAction: search\nAction Input: {\"query\": \"m\"}", "", models.FinishLength, once, runner.TermAnswered, 1},
+		"after an answer marker": {"react", " I know.\nFinal Answer:", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers := map[string]string{"qwen": qwenAnswer, "qwq": qwqAnswer, "react": reactDone}
-			m := &rawModel{turns: [][]models.Chunk{said(tc.text, tc.finish), said(answers[tc.format], models.FinishStop)}}
+			m := &rawModel{turns: [][]models.Chunk{said(tc.text, tc.finish)}}
+			if tc.rest != "" {
+				m.turns = append(m.turns, said(tc.rest, map[bool]models.Finish{true: models.FinishLength, false: models.FinishStop}[tc.runs == 0]))
+			}
+			m.turns = append(m.turns, said(answers[tc.format], models.FinishStop))
 			tool := echo("search")
 			events, out, err := trial(t, newRunner(t, tc.format, m, tool), runner.Task{})
 			if err != nil {
@@ -51,6 +64,9 @@ func TestLengthLimitEverywhere(t *testing.T) {
 			}
 			if kinds(events) != tc.want || out.Termination != tc.term || tool.runs.Load() != tc.runs {
 				t.Errorf("%s, ended %s, the tool ran %d times", kinds(events), out.Termination, tool.runs.Load())
+			}
+			if first := of[runner.Stopped](events)[0]; first.Requests != 1+min(1, len(tc.rest)) || out.Requests != len(m.requests) {
+				t.Errorf("the first turn took %d requests, the run %d of %d", first.Requests, out.Requests, len(m.requests))
 			}
 			for _, a := range of[runner.Answered](events) {
 				if a.Truncated != (out.Turns == 1) {

@@ -131,7 +131,7 @@ func randomRun(t *testing.T, name string, r *runner.Runner, m *rawModel, task ru
 	if !ok || len(of[runner.Ended](events)) != 1 || errs > 1 || (end.Error != "") != (errs == 1) {
 		t.Errorf("%s: %d errors, %q, %s", name, errs, end.Error, kinds(events))
 	}
-	if max := r.Limits.Turns + 1; end.Turns > max || len(m.requests) != end.Turns {
+	if max := r.Limits.Turns + 1; end.Turns > max || len(m.requests) != end.Requests || end.Requests > 2*end.Turns {
 		t.Errorf("%s: %d turns, %d requests, at most %d", name, end.Turns, len(m.requests), max)
 	}
 	for i, req := range m.requests {

@@ -35,6 +35,21 @@ type Runner struct {
 	// several.
 	SingleCall bool
 
+	// Choice says whether the model may, must or must not call tools.
+	Choice Choice
+
+	// Constrain holds calls to their schemas: free text ends where a call
+	// begins, the tool's name is chosen among those offered, its arguments are
+	// written under its schema, and the model goes on freely. It costs a
+	// request for the name, where there are several tools, one for the
+	// arguments and one for what follows; a server that keeps its cache reads
+	// no prompt again.
+	Constrain bool
+
+	// Strict takes only calls that are spelled as the format asks; nothing is
+	// repaired.
+	Strict bool
+
 	// Criteria are further stop criteria, beside the format's, anywhere in the
 	// generated text; their names must differ from the format's. Halt and Call
 	// end the turn, and what it holds is read as the format spells it. Finish
@@ -111,7 +126,7 @@ func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
 				s.termination = s.forced
 			case s.full: // no more words fit
 				s.termination = TermTokenLimit
-			case wantsTools(turn):
+			case s.wantsTools(turn):
 				err = s.call(turn)
 			default:
 				err = s.correct(turn)
@@ -132,13 +147,17 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 		return nil, ErrNoQuestion
 	}
 	s := newState(r, task, yield)
-	if s.offered = r.Tools; s.offered == nil {
-		var err error
-		if s.offered, err = tools.NewSet(nil, tools.Options{}); err != nil {
-			return nil, err
-		}
+	var err error
+	if s.offered, err = r.kit(); err != nil {
+		return nil, err
 	}
 	s.tools = s.offered.Session()
+	if err := s.settle(ctx, task); err != nil {
+		return nil, err
+	}
+	if err := s.checkChoice(); err != nil {
+		return nil, err
+	}
 	for _, inThink := range []bool{false, true} { // where a generation begins is known turn by turn
 		set, err := stopping.Compile(s.criteria(inThink)...)
 		if err != nil {
@@ -168,6 +187,9 @@ func (s *state) criteria(inThink bool) []stopping.Criterion {
 		}
 		out, s.means[stop.Name] = append(out, c), stop.Means
 	}
+	if s.Constrain && s.frame.Opening != "" {
+		out, s.means[callOpening] = append(out, s.openingCriterion(inThink)), template.MeansCall
+	}
 	for _, c := range s.Criteria {
 		switch c.Action {
 		case stopping.Call:
@@ -183,7 +205,8 @@ func (s *state) criteria(inThink bool) []stopping.Criterion {
 }
 
 // wantsTools reports whether a turn has calls, or problems that stand where a
-// call was meant to be.
-func wantsTools(t template.Turn) bool {
-	return len(t.Calls) > 0 || slices.ContainsFunc(t.Problems, inCall)
+// call was meant to be. Where the caller's own criterion ended the turn, there
+// is nothing to mend.
+func (s *state) wantsTools(t template.Turn) bool {
+	return len(t.Calls) > 0 || !s.halted && slices.ContainsFunc(t.Problems, inCall)
 }

@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"stopgap/models"
@@ -29,6 +31,9 @@ type state struct {
 	ledger  *Ledger
 	guard   guard
 
+	rendered    []template.Part // the opening, where the server has rendered it
+	frame       template.Frame  // of a call, with Runner.Constrain
+	chosen      bool            // the words of Runner.Choice have been written
 	turn        int
 	truncated   bool        // the last generation reached a length limit
 	full        bool        // that limit is the context's
@@ -42,9 +47,7 @@ type state struct {
 func newState(r *Runner, task Task, yield func(Event, error) bool) *state {
 	s := &state{Runner: r, yield: yield, began: time.Now(), ledger: task.Ledger.clone()}
 	s.sets, s.means = map[bool]*stopping.Set{}, map[string]template.Meaning{}
-	s.outcome.Usage = models.Usage{
-		Prompt: models.Known(0), Evaluated: models.Known(0), Reused: models.Known(0), Generated: models.Known(0),
-	}
+	s.outcome.Usage = noUsage
 	return s
 }
 
@@ -73,30 +76,49 @@ func (s *state) emit(ev Event) error {
 
 // open writes the start of the prompt, or the next question of a conversation.
 func (s *state) open(task Task) error {
+	if s.Format.Opening == template.OpenChat {
+		return s.openChat(task)
+	}
 	from, offered := len(s.ledger.segments), s.described()
 	if from > 0 {
 		if err := s.resume(template.Continuation{Question: task.Question}); err != nil {
 			return err
 		}
 	} else {
-		parts, err := s.Format.Open(template.Opening{
-			System: task.System, Question: task.Question, Tools: offered,
-			Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values,
-		})
+		parts, inThink, err := s.opening(task, offered)
 		if err != nil {
 			return err
 		}
-		s.ledger.inThink = s.Format.Think.Opened
+		s.ledger.inThink, s.ledger.format = inThink, s.Format
 		s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
 	}
+	return s.started(task, from)
+}
+
+// started is the first event; the prompt's segments begin at from.
+func (s *state) started(task Task, from int) error {
 	names := []string{}
-	for _, t := range offered {
+	for _, t := range s.described() {
 		names = append(names, t.Name)
 	}
 	return s.emit(Started{
 		Question: task.Question, Format: s.Format.Name, Model: s.Name, Tools: names,
 		Prompt: s.ledger.Segments()[from:],
 	})
+}
+
+// opening renders the beginning of the prompt and says whether it ends inside
+// the thinking part.
+func (s *state) opening(task Task, offered []template.Tool) ([]template.Part, bool, error) {
+	if think := s.Format.Think.Open; s.rendered != nil {
+		last := s.rendered[len(s.rendered)-1].Text
+		return s.rendered, think != "" && strings.HasSuffix(strings.TrimSpace(last), think), nil
+	}
+	parts, err := s.Format.Open(template.Opening{
+		System: task.System, Question: task.Question, Tools: offered,
+		Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values,
+	})
+	return parts, s.Format.Think.Opened, err
 }
 
 // described are the tools as the prompt describes them.
@@ -132,7 +154,9 @@ func (s *state) call(turn template.Turn) error {
 			continue
 		}
 		calls = append(calls, tools.Call{Name: it.call.Name, Arguments: s.unescape(it.call.Arguments)})
-		if err := s.emit(Called{Turn: s.turn, Index: i, Name: it.call.Name, Arguments: calls[len(calls)-1].Arguments}); err != nil {
+		if err := s.emit(Called{
+			Turn: s.turn, Index: i, Name: it.call.Name, Arguments: calls[len(calls)-1].Arguments, Repairs: it.call.Repairs,
+		}); err != nil {
 			return err
 		}
 	}
@@ -155,7 +179,10 @@ func (s *state) call(turn template.Turn) error {
 		}); err != nil {
 			return err
 		}
-		c.Results = append(c.Results, template.Result{Name: res.Name, Content: res.Content, Error: res.Status != tools.OK})
+		s.ledger.results++
+		c.Results = append(c.Results, template.Result{
+			Name: res.Name, ID: fmt.Sprintf("call%05d", s.ledger.results), Content: res.Content, Error: res.Status != tools.OK,
+		})
 		print = append(print, items[i].source, res.Content)
 	}
 	return s.proceed(c, print)
@@ -168,6 +195,9 @@ func (s *state) results(items []item, given []tools.Result) ([]tools.Result, err
 	problems := 0
 	for _, it := range items {
 		if it.call != nil {
+			if st := given[0].Status; st == tools.UnknownTool || st == tools.BadArguments {
+				problems = 1
+			}
 			out, given = append(out, given[0]), given[1:]
 			continue
 		}
@@ -277,6 +307,9 @@ func (s *state) force(c template.Continuation, reason Termination) error {
 
 // resume appends a continuation to the ledger.
 func (s *state) resume(c template.Continuation) error {
+	if s.Format.Opening == template.OpenChat {
+		return s.resumeChat(c)
+	}
 	c.InThink, c.Open = s.ledger.inThink, s.ledger.open
 	parts, err := s.Format.Continue(c)
 	if err != nil {

@@ -49,12 +49,21 @@ func blockError(name string, err error) error {
 	return fe
 }
 
-var required = []string{"prompt", "continue", "calls", "force", "nudge", "problem"}
+// required are the blocks of a format.
+func (f *Format) required() []string {
+	switch f.Opening {
+	case OpenServer:
+		return nil
+	case OpenChat:
+		return []string{"force", "nudge", "problem"}
+	}
+	return []string{"prompt", "continue", "calls", "force", "nudge", "problem"}
+}
 
 // checkBlocks looks for missing and unused blocks, and runs each once so that
 // a misspelled field is found here and not in the middle of a run.
 func (f *Format) checkBlocks(s source) error {
-	for _, name := range required {
+	for _, name := range f.required() {
 		if t := f.blocks.Lookup(name); t == nil || t.Tree == nil {
 			return &FormatError{Name: f.Name, Line: s.blocksLine(), Field: name, Msg: fmt.Sprintf("the block {{define %q}} is missing", name)}
 		}
@@ -69,7 +78,7 @@ func (f *Format) checkBlocks(s source) error {
 
 // checkUse refuses a block that nothing renders: most likely a misspelled name.
 func (f *Format) checkUse(t *template.Template) error {
-	if parse.IsEmptyTree(t.Root) || slices.Contains(required, t.Name()) {
+	if parse.IsEmptyTree(t.Root) || slices.Contains(f.required(), t.Name()) {
 		return nil
 	}
 	use := fmt.Sprintf("{{template %q", t.Name())
@@ -78,7 +87,7 @@ func (f *Format) checkUse(t *template.Template) error {
 			return nil
 		}
 	}
-	return f.inBlock(t.Name(), "no such block, and no block uses it; the blocks are "+strings.Join(required, ", "))
+	return f.inBlock(t.Name(), "no such block, and no block uses it; the blocks are "+strings.Join(f.required(), ", "))
 }
 
 // inBlock is an error about a whole block, with the line where it begins.

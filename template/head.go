@@ -18,6 +18,12 @@ type Head struct {
 	Description string `yaml:"description"` // one line for lists of formats
 	System      string `yaml:"system"`      // the default system message
 
+	// Opening says who renders the beginning of the prompt.
+	Opening OpeningMode `yaml:"opening"`
+	// Recognise are strings that all stand in an opening that a server has
+	// rendered for a model of this format; see [Recognise].
+	Recognise []string `yaml:"recognise"`
+
 	Think    Think    `yaml:"think"`
 	Call     Spelling `yaml:"call"`
 	Response Response `yaml:"response"`
@@ -37,6 +43,21 @@ type Head struct {
 	// SingleCall says that the model makes one call a turn.
 	SingleCall bool `yaml:"single_call"`
 }
+
+// An OpeningMode says who renders the beginning of the prompt.
+type OpeningMode string
+
+const (
+	OpenOwn OpeningMode = "" // the format's block "prompt"
+	// OpenServer: the model's own chat template, by its server. The rendered
+	// text tells which format goes on; a format with this opening has no
+	// blocks and no calls of its own.
+	OpenServer OpeningMode = "server"
+	// OpenChat: the server's chat endpoint, which renders all of the
+	// conversation and reads the calls. The format has only the blocks force,
+	// nudge and problem.
+	OpenChat OpeningMode = "chat"
+)
 
 // Think is how the thinking part is spelled.
 type Think struct {
@@ -143,8 +164,13 @@ func (s source) check(h *Head) error {
 	fail := func(field, msg string) error {
 		return &FormatError{Name: s.name, Line: s.line(field), Field: field, Msg: msg}
 	}
-	if field, msg := h.checkCalls(); msg != "" {
+	if field, msg := h.checkOpening(); msg != "" {
 		return fail(field, msg)
+	}
+	if h.Opening == OpenOwn {
+		if field, msg := h.checkCalls(); msg != "" {
+			return fail(field, msg)
+		}
 	}
 	seen := map[string]bool{}
 	for i, stop := range h.Stops {
@@ -168,4 +194,31 @@ func (s source) check(h *Head) error {
 		}
 	}
 	return nil
+}
+
+// checkOpening refuses keys that mean nothing where the server renders.
+func (h *Head) checkOpening() (field, msg string) {
+	switch h.Opening {
+	case OpenOwn:
+		for i, r := range h.Recognise {
+			if strings.TrimSpace(r) == "" {
+				return fmt.Sprintf("recognise[%d]", i), "an empty text"
+			}
+		}
+		return "", ""
+	case OpenServer, OpenChat:
+	default:
+		return "opening", "the opening is server or chat, or is left out"
+	}
+	switch {
+	case h.Call.Kind != "":
+		return "call", "the server's template says how calls are spelled"
+	case h.Think != Think{}:
+		return "think", "the server's template says how thinking is spelled"
+	case len(h.Stops) > 0:
+		return "stops", "the server's template says where a turn ends"
+	case len(h.Recognise) > 0:
+		return "recognise", "only a format with an opening of its own is recognised"
+	}
+	return "", ""
 }

@@ -12,6 +12,12 @@ import (
 // not exist or an untrusted string that is never printed is found when the
 // format is compiled.
 func (f *Format) tryBlocks() error {
+	switch f.Opening {
+	case OpenServer:
+		return nil
+	case OpenChat:
+		return f.tryWords()
+	}
 	tool := Tool{Name: "search", Description: "finds documents", Parameters: []byte(`{"type": "object", "properties": {}}`)}
 	openings := []Opening{
 		{Question: "q"},

@@ -31,11 +31,11 @@ type Call struct {
 
 // A Problem is something in a turn that is not as the format asks.
 type Problem struct {
-	Kind  ProblemKind
-	Start int
-	End   int
-	// Message says more, in words that never quote the model.
-	Message string
+	Kind  ProblemKind `json:"kind"`
+	Start int         `json:"start"`
+	End   int         `json:"end"`
+	// Message says more, in words that never quote the model's text.
+	Message string `json:"message,omitempty"`
 }
 
 // A ProblemKind names a problem.

@@ -88,12 +88,16 @@ func unpanic(err *error) {
 // explain tells the model what was wrong with its arguments and what the tool
 // takes.
 func (a *arguments) explain(name string, err error) string {
-	reason := err.Error()
+	return fmt.Sprintf("Error: the arguments of %s do not fit: %s. Its parameters are %s", name, reason(err), a.text)
+}
+
+// reason says what is wrong with arguments.
+func reason(err error) string {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
-		reason = strings.Join(violations(invalid), "; ")
+		return strings.Join(violations(invalid), "; ")
 	}
-	return fmt.Sprintf("Error: the arguments of %s do not fit: %s. Its parameters are %s", name, reason, a.text)
+	return err.Error()
 }
 
 // maxViolations keeps the message short: a model mends one thing at a time.

@@ -157,6 +157,19 @@ func (s *Set) Specs() []Spec {
 	return specs
 }
 
+// Check says whether a call would be admitted, but for limits on their number:
+// OK, UnknownTool or BadArguments, and what is wrong in a clause.
+func (s *Set) Check(call Call) (Status, string) {
+	i, ok := s.byName[call.Name]
+	if !ok {
+		return UnknownTool, "there is no tool of that name"
+	}
+	if _, err := s.entries[i].arguments.check(call.Arguments); err != nil {
+		return BadArguments, reason(err)
+	}
+	return OK, ""
+}
+
 // Limit is how often each tool that has no limit of its own may run in one
 // run; zero means without limit.
 func (s *Set) Limit() int { return s.limit }

@@ -1,0 +1,236 @@
+package runner
+
+import (
+	"encoding/json"
+	"strings"
+
+	"stopgap/models"
+	"stopgap/stopping"
+	"stopgap/template"
+)
+
+// The format chat leaves prompt and parser to the server. The conversation is
+// a list of messages; the ledger has the same as segments, for those who read
+// along: between them stands nothing, because only the server knows what does.
+
+// openChat begins a conversation, or asks the next question of one.
+func (s *state) openChat(task Task) error {
+	l, from := s.ledger, len(s.ledger.segments)
+	if from == 0 && task.System != "" {
+		l.messages = append(l.messages, models.Message{Role: models.RoleSystem, Content: task.System})
+		l.add(s.count, Segment{Source: template.FromTemplate, Text: task.System})
+	}
+	s.answerOpen()
+	s.say(models.Message{Role: models.RoleUser}, task.Question, template.FromUser)
+	l.format = s.Format
+	return s.started(task, from)
+}
+
+// answerOpen answers the calls of a run that was ended while its tools ran:
+// chat endpoints refuse a conversation in which a call has no answer.
+func (s *state) answerOpen() {
+	n := len(s.ledger.messages)
+	if n == 0 {
+		return
+	}
+	for _, c := range s.ledger.messages[n-1].Calls {
+		s.say(models.Message{Role: models.RoleTool, Name: c.Name, CallID: c.ID}, "Error: the run was ended before the tool had finished.", template.FromRunner)
+	}
+}
+
+// say appends a message with a text of someone else's than the model's.
+func (s *state) say(m models.Message, text string, from template.Source) {
+	segments := s.ledger.secure([]template.Part{{Text: text, Source: from}}, s.reserved())
+	m.Content = segments[0].Text
+	s.ledger.messages = append(s.ledger.messages, m)
+	s.ledger.add(s.count, segments...)
+}
+
+// resumeChat appends the results of calls, a note and a further question.
+func (s *state) resumeChat(c template.Continuation) error {
+	l := s.ledger
+	var asked []models.ToolCall
+	if n := len(l.messages); n > 0 {
+		asked = l.messages[n-1].Calls
+	}
+	for i, res := range c.Results {
+		if i < len(asked) {
+			s.say(models.Message{Role: models.RoleTool, Name: asked[i].Name, CallID: asked[i].ID}, res.Content, template.FromTool)
+		} else { // a call that could not be read has no message to answer
+			s.say(models.Message{Role: models.RoleUser}, res.Content, template.FromRunner)
+		}
+	}
+	if c.Note != "" {
+		s.say(models.Message{Role: models.RoleUser}, c.Note, template.FromRunner)
+	}
+	if c.Question != "" {
+		s.say(models.Message{Role: models.RoleUser}, c.Question, template.FromUser)
+	}
+	return nil
+}
+
+// converse is generate for a chat endpoint.
+func (s *state) converse() (template.Turn, error) {
+	limit, err := s.turnTokens()
+	if err != nil {
+		return template.Turn{}, err
+	}
+	s.turn++
+	t := &talk{generation: generation{state: s, event: Stopped{Turn: s.turn, Means: template.MeansEnd, Usage: noUsage}}}
+	t.matcher = s.sets[false].Matcher()
+	req := models.ChatRequest{
+		Conversation: models.Conversation{Messages: s.ledger.messages}, ToolChoice: s.toolChoice(),
+		MaxTokens: limit, Sampling: s.sampling(), Session: s.Session,
+	}
+	for _, tool := range s.described() {
+		req.Tools = append(req.Tools, models.ToolSpec{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters})
+	}
+	err = t.stream(req)
+	if closing := t.close(); err == nil {
+		err = closing
+	}
+	turn := t.turn()
+	s.total(&t.generation)
+	s.ledger.open = t.stop == nil && (t.finish == nil || s.truncated)
+	if err == nil {
+		err = s.emit(t.stopped(turn))
+	}
+	return turn, err
+}
+
+// toolChoice is the run's at its first turn, and then the model's own.
+func (s *state) toolChoice() models.ToolChoice {
+	if s.chosen || s.forced != "" {
+		if s.forced != "" {
+			return models.ToolChoice{Mode: models.ChooseNone}
+		}
+		return models.ToolChoice{}
+	}
+	s.chosen = true
+	return models.ToolChoice{Mode: models.ChoiceMode(s.Choice.Mode), Name: s.Choice.Tool}
+}
+
+// A talk is one answer of a chat endpoint.
+type talk struct {
+	generation
+	receipt receipt
+	matcher *stopping.Matcher
+	matched *stopping.Decision
+	think   strings.Builder
+	calls   []models.ToolCall
+}
+
+func (t *talk) stream(req models.ChatRequest) error {
+	most := req.MaxTokens * longestToken
+	for chunk, err := range t.Model.(models.Chatter).Chat(t.ctx, req) { // begin has checked it
+		if err == nil && t.receipt.draft.text.Len()+t.think.Len() > most {
+			err = &models.ProtocolError{Server: t.server(), Reason: "much more text than tokens were asked for"}
+		}
+		if err != nil {
+			t.broken = true
+			return err
+		}
+		if err := t.receipt.note(t.state, chunk.Chunk); err != nil {
+			return err
+		}
+		if err := t.take(chunk); err != nil {
+			return err
+		}
+		if t.matched != nil {
+			return nil
+		}
+		t.receipt.final = chunk.Final
+	}
+	if t.receipt.final == nil {
+		t.broken = true
+		return &models.CutError{Bytes: t.receipt.draft.text.Len(), Tokens: t.receipt.pieces}
+	}
+	return nil
+}
+
+// take yields what a chunk has.
+func (t *talk) take(chunk models.ChatChunk) error {
+	t.calls = append(t.calls, chunk.Calls...)
+	if chunk.Thinking != "" {
+		t.think.WriteString(chunk.Thinking)
+		t.receipt.pieces++
+		if err := t.spans([]template.Span{{Kind: template.SpanThink, Text: chunk.Thinking}}); err != nil {
+			return err
+		}
+	}
+	if chunk.Text == "" {
+		return nil
+	}
+	t.receipt.pieces++
+	t.receipt.draft.add(chunk.Text, nil)
+	step, err := t.matcher.Write(chunk.Text, 1)
+	t.matched = step.Stop
+	if shown := t.show(step.Emit); err == nil {
+		err = shown
+	}
+	for _, d := range step.Notified() {
+		if err == nil {
+			err = t.emit(Noticed{Turn: t.state.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
+		}
+	}
+	return err
+}
+
+func (t *talk) show(text string) error {
+	if text == "" {
+		return nil
+	}
+	return t.spans([]template.Span{{Kind: template.SpanText, Text: text}})
+}
+
+// close gives out what is held, and appends the answer to the conversation.
+func (t *talk) close() error {
+	var err error
+	keep := t.receipt.draft.text.Len()
+	if t.matched != nil {
+		keep = t.matched.KeepEnd
+	} else {
+		held := t.matcher.Close().Emit
+		n := torn(held)
+		keep, err = keep-n, t.show(held[:len(held)-n])
+	}
+	t.stop, t.finish = t.matched, t.receipt.final
+	t.account(&t.receipt)
+	t.kept.WriteString(t.receipt.draft.text.String()[:keep])
+	if t.forced != "" { // they are not made, and would stay without an answer
+		t.calls = nil
+	}
+	l := t.ledger
+	l.messages = append(l.messages, models.Message{
+		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: t.calls,
+	})
+	l.add(t.count, Segment{Source: template.FromModel, Text: t.think.String()})
+	l.add(t.count, t.receipt.draft.segments(keep)...)
+	for _, c := range t.calls {
+		l.add(t.count, Segment{Source: template.FromModel, Text: c.Name + " " + string(c.Arguments)})
+	}
+	return err
+}
+
+// turn is what the server read, as a turn of this run.
+func (t *talk) turn() template.Turn {
+	turn := template.Turn{Think: strings.TrimSpace(t.think.String()), Text: strings.TrimSpace(t.kept.String())}
+	end := t.kept.Len()
+	for _, c := range t.calls {
+		arguments := c.Arguments
+		if len(arguments) == 0 {
+			arguments = json.RawMessage("{}")
+		} else if !json.Valid(arguments) {
+			arguments, _ = json.Marshal(string(arguments)) // a text is no object: the tool's schema says so
+		}
+		turn.Calls = append(turn.Calls, template.Call{Name: c.Name, Arguments: arguments, Start: end, End: end})
+	}
+	if len(turn.Calls) == 0 {
+		turn.Answer, turn.Answered = turn.Text, turn.Text != ""
+		if !turn.Answered {
+			turn.Problems = append(turn.Problems, template.Problem{Kind: template.NoCallNoAnswer, Message: "neither a call nor an answer"})
+		}
+	}
+	t.judge(&turn)
+	return turn
+}
