@@ -103,7 +103,7 @@ func TestLexerRepeats(t *testing.T) {
 
 func FuzzLexer(f *testing.F) {
 	var formats []*Format
-	for _, name := range Names() {
+	for _, name := range rendering() {
 		format, err := Load(name)
 		if err != nil {
 			f.Fatal(err)

@@ -40,7 +40,11 @@ func (f *Format) Parse(text string, r Reading) Turn {
 
 // parse reads a turn in the format's own spelling.
 func (f *Format) parse(text string, r Reading) Turn {
-	if f.Call.Kind == LineCalls {
+	switch {
+	case f.Opening != OpenOwn: // the server has read the calls
+		plain := strings.TrimSpace(text)
+		return Turn{Text: plain, Answer: plain, Answered: plain != ""}
+	case f.Call.Kind == LineCalls:
 		return f.parseLines(text, r)
 	}
 	return f.parseTags(text, r)
@@ -65,6 +69,7 @@ type tagParser struct {
 	answer   string
 	answerAt int // -1 for none
 	plainAt  int // where the text since the last tag or call begins
+	quoted   quoting
 }
 
 // A tagKind reads calls that begin with a tag or where a turn begins.
@@ -86,10 +91,11 @@ var tagKinds = map[CallKind]tagKind{
 func (f *Format) parseTags(text string, r Reading) Turn {
 	p := &tagParser{reader: reader{Format: f, Reading: r}, text: text, inThink: r.InThink, answerAt: -1, kind: tagKinds[f.Call.Kind]}
 	p.tags = newFinder(text, append(p.kind.opens(f.Call),
-		f.Think.Open, f.Think.Close, f.Response.Open, f.Answer.Open, p.strayClose())...)
+		append(f.endTokens(), f.Think.Open, f.Think.Close, f.Response.Open, f.Answer.Open, p.strayClose())...)...)
 	for at := p.begin(0); at < len(text); {
 		tag, i := p.tags.next(at)
 		p.write(text[at:i])
+		p.quoted.plain(text, at, i)
 		if i == len(text) {
 			break
 		}
@@ -127,7 +133,15 @@ func (p *tagParser) step(tag string, i int) int {
 	end := i + len(tag)
 	switch {
 	case slices.Contains(p.kind.opens(p.Call), tag):
+		if p.mentioned(i, end) {
+			p.write(tag)
+			return end
+		}
 		return p.kind.read(p, tag, i)
+	case p.quoted.inline(p.text, i, end): // `<think>` is not the tag
+		p.write(tag)
+	case slices.Contains(p.endTokens(), tag):
+		return p.ended(i, end)
 	case tag == p.strayClose():
 		return p.unopened(i)
 	case tag == p.Answer.Open:
@@ -138,7 +152,7 @@ func (p *tagParser) step(tag string, i int) int {
 		p.inThink = false
 	case tag == p.Think.Close && !p.tried:
 		p.think, p.rest = append(p.think, p.rest...), nil
-	case tag == p.Response.Open && !p.inThink:
+	case tag == p.Response.Open && (!p.inThink || p.Think.Calls && p.tried):
 		p.problem(InventedResponse, i, len(p.text), "the model wrote a tool's response itself")
 		return len(p.text)
 	default: // a mention
@@ -203,6 +217,15 @@ func (p *tagParser) bad(problem Problem) {
 func (p *tagParser) problem(kind ProblemKind, start, end int, message string) {
 	p.turn.Problems = append(p.turn.Problems, Problem{kind, start, end, message})
 	p.tried = p.tried || kind == InventedResponse
+}
+
+// ended handles a token that ends the model's turn. A model whose server went
+// on writes the next turns itself.
+func (p *tagParser) ended(i, end int) int {
+	if strings.TrimSpace(trimTokens(p.text[end:], p.endTokens())) != "" {
+		p.problem(InventedResponse, i, len(p.text), "the model went on after the end of its turn")
+	}
+	return len(p.text)
 }
 
 func (p *tagParser) write(s string) {

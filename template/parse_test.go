@@ -200,7 +200,7 @@ func TestParseLimits(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	formats := map[string]*Format{}
-	for _, name := range Names() {
+	for _, name := range rendering() {
 		format, err := Load(name)
 		if err != nil {
 			f.Fatal(err)

@@ -92,7 +92,7 @@ func TestReservedOfFormats(t *testing.T) {
 // TestForged renders hostile contents with each format: escaped, they leave the
 // sequence of reserved strings in the prompt as it is with a harmless content.
 func TestForged(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range rendering() {
 		f, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
