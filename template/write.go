@@ -86,6 +86,9 @@ type (
 		// Values are the texts of the arguments by name: a string as it is,
 		// anything else as JSON, "" for one that is missing.
 		Values map[string]string
+		// Lists are the texts of an argument's elements by name; what is not a
+		// list has one.
+		Lists map[string][]string
 	}
 	entry struct {
 		Key  string
@@ -111,7 +114,7 @@ func (f *Format) writeCalls(calls []Call) (string, error) {
 }
 
 func newCallData(c Call) (callData, error) {
-	d := callData{Name: c.Name, Values: map[string]string{}}
+	d := callData{Name: c.Name, Values: map[string]string{}, Lists: map[string][]string{}}
 	arguments := c.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -125,9 +128,24 @@ func newCallData(c Call) (callData, error) {
 	}
 	d.Pairs = entries(arguments)
 	for _, p := range d.Pairs {
-		d.Values[p.Key] = p.Text
+		d.Values[p.Key], d.Lists[p.Key] = p.Text, elements(p)
 	}
 	return d, nil
+}
+
+// elements gives the texts of a list, or the one of anything else.
+func elements(e entry) []string {
+	var list []json.RawMessage
+	if kindOf(e.JSON) != "array" || json.Unmarshal(e.JSON, &list) != nil {
+		return []string{e.Text}
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		if kindOf(v) != "string" || json.Unmarshal(v, &texts[i]) != nil {
+			texts[i], _ = pythonJSON(v) // it is part of valid JSON
+		}
+	}
+	return texts
 }
 
 // keyOrder gives the keys of a valid JSON object in their order, each once.
