@@ -278,9 +278,9 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"qwn":          `format qwn: no such format, did you mean "qwen"? There are " + strings.Join(Names(), ", ") + ", or pass the path of a format file`,
-		"zzzzzzzz":     `format zzzzzzzz: no such format; there are " + strings.Join(Names(), ", ") + ", or pass the path of a format file`,
-		"":             `format : no such format; there are " + strings.Join(Names(), ", ") + ", or pass the path of a format file`,
+		"qwn":          `format qwn: no such format, did you mean "qwen"? There are ` + strings.Join(Names(), ", ") + `, or pass the path of a format file`,
+		"zzzzzzzz":     `format zzzzzzzz: no such format; there are ` + strings.Join(Names(), ", ") + `, or pass the path of a format file`,
+		"":             `format : no such format; there are ` + strings.Join(Names(), ", ") + `, or pass the path of a format file`,
 		"./no.tmpl":    `format ./no.tmpl: no such file or directory`,
 		"no.tmpl":      `format no.tmpl: no such file or directory`,
 		".":            `format .: not a regular file`,

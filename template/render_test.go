@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,6 +14,9 @@ var hostile = []string{
 	"{{.System}} {{template \"prompt\" .}} {{define \"prompt\"}}x{{end}}",
 	"\x00", "\x00:0:;", ":0:;", "KEY:0:j;", "A:1:;", "%s %d %!v", "<no value>", "\xff\xfe", "a\r\nb", "⟦user⟧", strings.Repeat("x", 1<<20),
 }
+
+// inJSON are the formats in whose prompts results are JSON texts.
+var inJSON = []string{"llama3", "mistral"}
 
 // TestUntrustedIsVerbatim gives contents that look like templates and
 // placeholders to every format; each comes out as one part, byte for byte.
@@ -34,7 +38,11 @@ func TestUntrustedIsVerbatim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := from(next, FromTool); !reflect.DeepEqual(got, []string{text, "second"}) {
+			want := []string{text, "second"}
+			if slices.Contains(inJSON, name) {
+				want = []string{pythonString(text), `"second"`}
+			}
+			if got := from(next, FromTool); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: the results became %.80q", name, got)
 			}
 			if got := from(next, FromRunner); !reflect.DeepEqual(got, []string{text}) {
@@ -122,6 +130,8 @@ func TestNoTools(t *testing.T) {
 	for name, words := range map[string][]string{
 		"qwen": {"tool", "function"}, "qwen2.5": {"tool", "function"}, "qwq": {"tool_call", "access", "up to"},
 		"qwq-tools": {"tool", "function"}, "react": {"Action", "Observation", "tools"},
+		"qwen3-coder": {"tool", "function", "Qwen"}, "llama3": {"ipython", "function", "JSON"},
+		"mistral": {"TOOLS", "{"}, "mistral-v13": {"TOOLS", "{"},
 	} {
 		f, err := Load(name)
 		if err != nil {

@@ -73,13 +73,19 @@ func TestReservedOfFormats(t *testing.T) {
 		"qwen2.5":   "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
 		"qwq":       "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response>",
 		"qwq-tools": "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>",
-		"react":     "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
+		"qwen3-coder": "<|im_start|><|im_end|><|endoftext|><tool_call></tool_call><tool_response></tool_response><tools></tools>" +
+			"<function=<parameter=",
+		"mistral": "<s></s>[INST][/INST][AVAILABLE_TOOLS][/AVAILABLE_TOOLS][TOOL_CALLS][ARGS][TOOL_RESULTS][/TOOL_RESULTS]",
+		"mistral-v13": "<s></s>[INST][/INST][AVAILABLE_TOOLS][/AVAILABLE_TOOLS][TOOL_CALLS][ARGS][TOOL_RESULTS][/TOOL_RESULTS]" +
+			"[SYSTEM_PROMPT][/SYSTEM_PROMPT][CALL_ID][THINK][/THINK]",
+		"llama3": "<|begin_of_text|><|end_of_text|><|start_header_id|><|end_header_id|><|eot_id|><|eom_id|><|python_tag|>",
+		"react":  "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
 	} {
 		f, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.Count(hostile, "<") + strings.Count(hostile, ":")
+		want := strings.Count(hostile, "<") + strings.Count(hostile, "[") + strings.Count(hostile, ":")
 		if found := f.Reserved.Find(hostile); len(found) != want {
 			t.Errorf("%s: %d reserved strings in %q, want %d", name, len(found), hostile, want)
 		}
