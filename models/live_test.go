@@ -25,15 +25,50 @@ var testScript = automaton.Script{Turns: []automaton.Turn{
 // modelFile writes the model file.
 func modelFile(t *testing.T) string {
 	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := compiled(t).WriteFile(path, automaton.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// softOptions make a model that is unsure.
+var softOptions = automaton.Options{Logit: 4}
+
+// softFile is the model file with a likely next token instead of a certain one.
+func softFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := compiled(t).WriteFile(path, softOptions); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// bosFile is the model file with a beginning-of-sequence token, <|endoftext|>,
+// before every prompt.
+func bosFile(t *testing.T) string {
+	t.Helper()
+	path := modelFile(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "tokenizer.ggml.add_bos_token"
+	b[bytes.Index(b, []byte(key))+len(key)+4] = 1 // after the number of the type
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func compiled(t *testing.T) *automaton.Automaton {
+	t.Helper()
 	a, err := automaton.Compile(testScript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := a.WriteFile(path, automaton.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return a
 }
 
 // specialFile is the model file with two changes that a script cannot express:

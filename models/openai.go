@@ -222,23 +222,6 @@ func (m *openai) request(ctx context.Context, text string, req Request, facts op
 	return body, nil
 }
 
-// promptIDs is the prompt as token ids, nil unless every segment has them.
-func promptIDs(prompt []Segment) ([]int, error) {
-	var ids []int
-	for _, s := range prompt {
-		if len(s.Tokens) == 0 && s.Text != "" {
-			return nil, nil
-		}
-		for _, id := range s.Tokens {
-			if err := checkID(id, 0); err != nil {
-				return nil, err
-			}
-		}
-		ids = append(ids, s.Tokens...)
-	}
-	return ids, nil
-}
-
 // maxTokens is the limit to send: what was asked for, else what is known to
 // fit the context, else a fixed number.
 func (m *openai) maxTokens(ctx context.Context, text string, ids []int, req Request, facts openaiFacts) int {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ollama/ollama/api"
+
 	"stopgap/internal/ollamatest"
 )
 
@@ -18,11 +20,13 @@ func TestMain(m *testing.M) { os.Exit(ollamatest.Main(m)) }
 type scenario struct {
 	name  string
 	about string
-	model string   // "" or "special", see specialFile
+	model string   // "", "special", "soft" or "bos", see live_test.go
 	flags []string // of llama-server, or environment variables of Ollama
-	opts  Options
-	timed bool // the outcome depends on time: only what was recorded is a test
-	run   func(t *testing.T, m Model)
+	// derived is a model of Ollama that is made from the model file.
+	derived *api.CreateRequest
+	opts    Options
+	timed   bool // the outcome depends on time: only what was recorded is a test
+	run     func(t *testing.T, m Model)
 }
 
 const userPrompt = "<|im_start|>user\nHow deep?<|im_end|>\n<|im_start|>assistant\n"
