@@ -44,7 +44,7 @@ func (f *Format) Frame() (Frame, bool) {
 		fr.Opened = f.Call.Open
 		fr.Opening = regexp.QuoteMeta(fr.Opened)
 	case f.Call.Bare && strings.HasPrefix(fr.Before, "{"):
-		fr.Opened, fr.Opening = "{", `^\s*\{`
+		fr.Opened, fr.Opening = "{", `^\s*(?:`+regexp.QuoteMeta(f.Call.Open)+`\s*)?\{`
 	}
 	return fr, fr.Opened != "" && strings.HasPrefix(fr.Before, fr.Opened)
 }
