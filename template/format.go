@@ -31,7 +31,9 @@ type Format struct {
 	Name string
 	Head
 	blocks *template.Template
-	loose  []looseTag
+	// What Parse asks of the head again and again.
+	ends    []string
+	spelled vocabulary
 }
 
 // Names lists the shipped formats, sorted.
@@ -166,7 +168,7 @@ func Compile(name string, src []byte) (*Format, error) {
 		return nil, err
 	}
 	f.reserveOwn()
-	f.loose = f.looseTags()
+	f.ends, f.spelled = f.endTokens(), f.vocabulary()
 	if err := f.checkBlocks(s); err != nil {
 		return nil, err
 	}

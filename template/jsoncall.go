@@ -343,12 +343,6 @@ func (r *reader) offered(calls []Call) bool {
 	return len(calls) > 0
 }
 
-// looksLikeCall tells the beginning of a call from a tag in prose.
-func looksLikeCall(body string) bool {
-	body = strings.TrimLeft(body, blanks)
-	return body == "" || composite(body) || strings.HasPrefix(body, "```")
-}
-
 // skipBlanks gives the place of the first character from offset at on that is
 // not white space.
 func skipBlanks(text string, at int) int {

@@ -91,7 +91,7 @@ var tagKinds = map[CallKind]tagKind{
 func (f *Format) parseTags(text string, r Reading) Turn {
 	p := &tagParser{reader: reader{Format: f, Reading: r}, text: text, inThink: r.InThink, answerAt: -1, kind: tagKinds[f.Call.Kind]}
 	p.tags = newFinder(text, append(p.kind.opens(f.Call),
-		append(f.endTokens(), f.Think.Open, f.Think.Close, f.Response.Open, f.Answer.Open, p.strayClose())...)...)
+		append(slices.Clone(f.ends), f.Think.Open, f.Think.Close, f.Response.Open, f.Answer.Open, p.strayClose())...)...)
 	for at := p.begin(0); at < len(text); {
 		tag, i := p.tags.next(at)
 		p.write(text[at:i])
@@ -140,7 +140,7 @@ func (p *tagParser) step(tag string, i int) int {
 		return p.kind.read(p, tag, i)
 	case p.quoted.inline(p.text, i, end): // `<think>` is not the tag
 		p.write(tag)
-	case slices.Contains(p.endTokens(), tag):
+	case slices.Contains(p.ends, tag):
 		return p.ended(i, end)
 	case tag == p.strayClose():
 		return p.unopened(i)
@@ -222,7 +222,7 @@ func (p *tagParser) problem(kind ProblemKind, start, end int, message string) {
 // ended handles a token that ends the model's turn. A model whose server went
 // on writes the next turns itself.
 func (p *tagParser) ended(i, end int) int {
-	if strings.TrimSpace(trimTokens(p.text[end:], p.endTokens())) != "" {
+	if strings.TrimSpace(trimTokens(p.text[end:], p.ends)) != "" {
 		p.problem(InventedResponse, i, len(p.text), "the model went on after the end of its turn")
 	}
 	return len(p.text)

@@ -1,0 +1,261 @@
+package template
+
+import (
+	"sort"
+	"strings"
+)
+
+// A vocabulary gives the format's tags and labels by their letters: "toolcall"
+// for <tool_call>, "/toolcall" for </tool_call>, "actioninput" for "Action
+// Input:". Models change case, spaces, brackets and punctuation.
+type vocabulary map[string]string
+
+// synonyms are words that models write for those of a tag.
+var synonyms = map[string][]string{
+	"toolcall": {"functioncall", "tooluse"},
+	"think":    {"thinking", "thought"},
+	"function": {"invoke"},
+}
+
+func (f *Format) vocabulary() vocabulary {
+	v := vocabulary{}
+	if f.Call.Kind == LineCalls {
+		for _, labels := range [][]string{f.Call.Name, f.Call.Arguments, {f.Answer.After}, {f.Response.Open}} {
+			for _, l := range labels {
+				v.add(letterKey(l), labels[0])
+			}
+		}
+		return v
+	}
+	own := []string{f.Think.Open, f.Think.Close, f.Call.Open, f.Call.Close, f.Answer.Open, f.Answer.Close, f.Response.Open}
+	for _, t := range f.Call.Tags {
+		own = append(own, t.open(), t.close())
+	}
+	if f.Call.Kind == XMLCalls {
+		for _, open := range []string{f.Call.Name[0], f.Call.Arguments[0]} {
+			own = append(own, open, closingOf(open))
+		}
+	}
+	for _, tag := range own {
+		if t, ok := readTag(tag + "\n"); ok {
+			v.add(t.key, tag)
+			word := strings.TrimPrefix(t.key, "/")
+			for _, s := range synonyms[word] {
+				v.add(strings.TrimSuffix(t.key, word)+s, tag)
+			}
+		}
+	}
+	return v
+}
+
+func (v vocabulary) add(key, tag string) {
+	if _, taken := v[key]; !taken && strings.Trim(key, "/") != "" {
+		v[key] = tag
+	}
+}
+
+// letterKey gives the letters of a tag's or label's words in lower case,
+// without the number of a step and the s of a plural.
+func letterKey(s string) string {
+	return strings.TrimSuffix(strings.TrimRight(letters(s), "0123456789"), "s")
+}
+
+// A looseTag is something that is spelled like a tag.
+type looseTag struct {
+	key       string // its letters, "/" before those of a closing tag
+	attribute string // search in <function=search> and <function name="search">
+	end       int
+}
+
+const maxTag = 80 // bytes of the longest misspelt tag or label
+
+var (
+	openBrackets  = []string{"<", "[", "&lt;", "＜"}
+	closeBrackets = []string{">", "]", "&gt;", "＞"}
+)
+
+// prefixed gives the length of the first of the strings that text begins with.
+func prefixed(text string, list []string) int {
+	for _, p := range list {
+		if strings.HasPrefix(text, p) {
+			return len(p)
+		}
+	}
+	return 0
+}
+
+// readTag reads what is spelled like a tag where text begins. Its last bracket
+// may be missing before a line end, before an object and, in a closing tag, at
+// the end of the text.
+func readTag(text string) (t looseTag, ok bool) {
+	from := prefixed(text, openBrackets)
+	if from == 0 {
+		return t, false
+	}
+	at := from + prefixed(text[from:], openBrackets) // <<tool_call>>
+	for from = at; at < len(text) && at < maxTag && prefixed(text[at:], closeBrackets) == 0 && strings.IndexByte("\n{<[&\"'", text[at]) < 0; at++ {
+	}
+	head := strings.Trim(text[from:at], " \t|｜")
+	if at < len(text) && (text[at] == '"' || text[at] == '\'') { // the value of an attribute
+		for q := at + 1; q < min(len(text), maxTag) && text[q] != '\n'; q++ {
+			if n := prefixed(text[q:], closeBrackets); n > 0 {
+				t.attribute, at = text[at:q], q
+				break
+			}
+		}
+		if t.attribute == "" || !strings.HasSuffix(head, "=") {
+			return t, false
+		}
+	} else if i := strings.IndexAny(head, "=:"); i >= 0 {
+		head, t.attribute = head[:i+1], head[i+1:]
+	}
+	closing := strings.HasPrefix(head, "/") || strings.HasPrefix(head, `\`)
+	if word, rest, two := strings.Cut(head, " "); two && strings.Trim(rest, " =:") == "name" {
+		head = word
+	}
+	t.attribute = strings.Trim(t.attribute, " \t\"'|/")
+	if t.key = letterKey(head); t.key == "" {
+		return t, false
+	}
+	if closing {
+		t.key = "/" + t.key
+	}
+	t.end = at + prefixed(text[at:], closeBrackets)
+	t.end += prefixed(text[t.end:], closeBrackets)
+	bare := t.end == at && (at < len(text) && text[at] != '\n' && text[at] != '{' || at == len(text) && !closing)
+	return t, !bare
+}
+
+// An edit says that plain[start:end] stood at other places in the text.
+type edit struct{ start, end, oldStart, oldEnd int }
+
+type edits []edit
+
+// A respelling writes a text anew, with some of its parts in other words.
+type respelling struct {
+	text  string
+	out   strings.Builder
+	at    int // what stands before it in text is written
+	edits edits
+}
+
+// replace writes a text for text[from:to].
+func (r *respelling) replace(from, to int, with string) {
+	r.out.WriteString(r.text[r.at:from])
+	start := r.out.Len()
+	r.out.WriteString(with)
+	r.at = to
+	if r.text[from:to] != with {
+		r.edits = append(r.edits, edit{start, r.out.Len(), from, to})
+	}
+}
+
+// canonical spells the format's tags and labels in a text as the format does.
+// Without edits the text had none that are spelled otherwise.
+func (f *Format) canonical(text string) (string, edits) {
+	r := &respelling{text: text}
+	if f.Call.Kind == LineCalls {
+		f.canonicalLabels(r)
+	} else {
+		f.canonicalTags(r)
+	}
+	r.out.WriteString(text[r.at:])
+	return r.out.String(), r.edits
+}
+
+func (f *Format) canonicalTags(r *respelling) {
+	text := r.text
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c != '<' && c != '[' && c != '&' && c != "＜"[0] {
+			continue
+		}
+		t, ok := readTag(text[i:])
+		tag := f.spelled[t.key]
+		if !ok || tag == "" || text[i] == '[' && tag[0] != '[' && !strings.Contains(tag, "_") {
+			continue
+		}
+		end := i + t.end
+		switch {
+		case strings.HasSuffix(tag, "="): // <function=
+			tag += t.attribute + ">"
+		case tag == f.Call.Open && t.attribute != "": // <tool_call name="search">
+			tag += t.attribute
+		}
+		r.replace(i, end, tag)
+		i = end - 1
+	}
+}
+
+// canonicalLabels looks for a label before each colon: the last words of what
+// stands before it in the line.
+func (f *Format) canonicalLabels(r *respelling) {
+	text := r.text
+	from := 0 // the line, or what follows the last colon
+	for i := 0; i < len(text); i++ {
+		colon := prefixed(text[i:], []string{":", "："})
+		if text[i] == '\n' {
+			from = i + 1
+		}
+		if colon == 0 {
+			continue
+		}
+		start, label := f.label(text, max(from, i-maxTag), i)
+		from = i + colon
+		if label == "" {
+			continue
+		}
+		if before := strings.TrimRight(text[:start], " \t"); before != "" && !strings.HasSuffix(before, "\n") {
+			label = "\n" + label
+		}
+		for from < len(text) && strings.IndexByte("*_`", text[from]) >= 0 {
+			from++
+		}
+		r.replace(start, from, label)
+		i = from - 1
+	}
+}
+
+// label finds the label that ends at text[to:] and where it begins, list marks
+// and emphasis included.
+func (f *Format) label(text string, from, to int) (start int, label string) {
+	at := to
+	for words := 0; words < 4 && at > from; words++ {
+		end := strings.TrimRight(text[from:at], " \t")
+		at = from + strings.LastIndexAny(end, " \t") + 1
+		if l := f.spelled[letterKey(text[at:to])]; l != "" {
+			start, label = at, l
+		}
+		if at == from {
+			break
+		}
+	}
+	return start, label
+}
+
+// relocate moves the places in a turn from the edited text to the one that was
+// edited. A place inside a tag becomes the tag's.
+func (e edits) relocate(t *Turn) {
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		c.Start, c.End = e.before(c.Start, false), e.before(c.End, true)
+	}
+	for i := range t.Problems {
+		p := &t.Problems[i]
+		p.Start, p.End = e.before(p.Start, false), e.before(p.End, true)
+	}
+}
+
+// before gives the place in the text before the edits.
+func (e edits) before(at int, end bool) int {
+	i := sort.Search(len(e), func(i int) bool { return e[i].end >= at }) // the first edit that does not lie before it
+	if i < len(e) && at > e[i].start {
+		if end || at == e[i].end {
+			return e[i].oldEnd
+		}
+		return e[i].oldStart
+	}
+	if i == 0 {
+		return at
+	}
+	return e[i-1].oldEnd + at - e[i-1].end
+}
