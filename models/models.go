@@ -64,9 +64,13 @@ type Request struct {
 	// Stop are literal stop strings for the server. The servers cut them from
 	// the output; criteria that are checked here need none.
 	Stop []string
-	// Schema, where it is not empty, is a JSON schema that the generated text
-	// matches from its first byte on. The generation ends with the value. A
-	// server that cannot do it gives an *UnsupportedError.
+	// Schema, where it is not empty, is a JSON schema, an object, that the
+	// generated text matches from its first byte on, with no white space before
+	// it. The generation ends with the value (FinishStop); Ollama allows white
+	// space after it. The end-of-generation token shows where Preserve lists
+	// it, as ever. A server that cannot do it gives an *UnsupportedError, one
+	// that refuses the schema a *SchemaError. Servers leave out in silence what
+	// they do not know of a schema, so the text is still to be checked.
 	Schema json.RawMessage
 	// Preserve are special tokens that must appear in the text where the
 	// server would hide them, each a single token.

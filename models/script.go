@@ -26,7 +26,8 @@ import (
 // Which turn is next depends only on the prompt: the turn with the longest after
 // that the prompt ends in; otherwise, of the turns without after, the one that
 // follows the turn that was served for the longest beginning of this prompt.
-// The same prompt gets the same turn again.
+// The same prompt gets the same turn again. Under a JSON schema a turn is said
+// where its text is a value that the schema allows, and refused otherwise.
 type Script struct {
 	Name    string       `yaml:"name"`
 	Context int          `yaml:"context"`
