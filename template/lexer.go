@@ -1,6 +1,9 @@
 package template
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A SpanKind says what a piece of generated text is, for display.
 type SpanKind string
@@ -9,7 +12,7 @@ const (
 	SpanText   SpanKind = "text"   // outside the thinking part; the answer, where the format has no marker
 	SpanThink  SpanKind = "think"  // the thinking part
 	SpanCall   SpanKind = "call"   // inside a call
-	SpanAnswer SpanKind = "answer" // after the format's answer marker
+	SpanAnswer SpanKind = "answer" // after the format's answer marker or between its answer tags
 	SpanTag    SpanKind = "tag"    // a tag, label or marker of the format
 )
 
@@ -25,9 +28,14 @@ type Span struct {
 // take for a call what Parse takes for text; it is for display.
 type Lexer struct {
 	f     *Format
+	tags  []string // all that are looked for
+	opens []string // those that begin a call
+	ends  []string // those that end one
 	kind  SpanKind // of the text that comes
 	outer SpanKind // where the call stands, while kind is SpanCall
 	held  string   // the beginning of what may become a tag
+	// fresh says that no text was visible yet, so that a bare call may begin.
+	fresh bool
 	spans []Span
 	from  int // where the last of spans begins in what is written now
 	// written counts the bytes given out, blank says that they are all white
@@ -38,10 +46,30 @@ type Lexer struct {
 
 // Lexer starts to read a turn; inThink is as for Parse.
 func (f *Format) Lexer(inThink bool) *Lexer {
-	l := &Lexer{f: f, kind: SpanText, blank: true}
+	l := &Lexer{f: f, kind: SpanText, fresh: true, blank: true}
 	if inThink {
 		l.kind = SpanThink
 	}
+	c := f.Call
+	l.opens, l.ends = union(nil, []string{c.Open}), union(nil, []string{c.Close})
+	labels := []string{c.Between}
+	switch c.Kind {
+	case LineCalls:
+		labels = []string{c.Name[0], c.Arguments[0]}
+	case XMLCalls: // models leave the tag around it out
+		l.opens = union(l.opens, c.Name)
+	case TagCalls:
+		for _, t := range c.Tags {
+			if t.Empty {
+				labels = append(labels, t.open(), t.close())
+				continue
+			}
+			l.opens, l.ends = append(l.opens, t.open()), append(l.ends, t.close())
+		}
+	}
+	l.tags = union(nil, slices.Concat([]string{
+		f.Think.Open, f.Think.Close, f.Response.Open, f.Response.Close, f.Answer.After, f.Answer.Open, f.Answer.Close,
+	}, l.opens, l.ends, labels))
 	return l
 }
 
@@ -60,6 +88,10 @@ func (l *Lexer) Write(text string) []Span {
 			return l.spans
 		}
 		if tag == "" {
+			if l.bareCall(buf[i]) {
+				l.emit(l.kind, buf, done, i)
+				l.kind, l.outer, done = SpanCall, l.kind, i
+			}
 			continue
 		}
 		l.emit(l.kind, buf, done, i)
@@ -69,7 +101,7 @@ func (l *Lexer) Write(text string) []Span {
 			span = l.kind // a mention
 		}
 		l.emit(span, buf, i, i+len(tag))
-		l.kind = kind
+		l.kind, l.fresh = kind, tag == l.f.Think.Close
 		i += len(tag) - 1
 		done = i + 1
 	}
@@ -83,6 +115,16 @@ func (l *Lexer) Close() []Span {
 	l.emit(l.kind, l.held, 0, len(l.held))
 	l.held = ""
 	return l.spans
+}
+
+// bareCall reports whether a call without a tag begins at a byte that is in no
+// tag. Where it ends is not seen: all of the turn belongs to it.
+func (l *Lexer) bareCall(c byte) bool {
+	if !l.fresh || l.kind != SpanText {
+		return false
+	}
+	l.fresh = strings.IndexByte(blanks, c) >= 0
+	return l.f.Call.Bare && c == '{' || l.f.Call.Kind == PythonCalls && c == '['
 }
 
 // emit gives out buf[from:to], which follows what was given out of buf before.
@@ -107,11 +149,8 @@ func (l *Lexer) emit(kind SpanKind, buf string, from, to int) {
 // given out yet.
 func (l *Lexer) tagAt(before, rest string, done int) (tag string, partial bool) {
 	lines := l.f.Call.Kind == LineCalls
-	for _, t := range [...]string{
-		l.f.Think.Open, l.f.Think.Close, l.f.Call.Open, l.f.Call.Close, l.f.Response.Open, l.f.Response.Close,
-		l.label(0), l.label(1), l.f.Answer.After,
-	} {
-		if t == "" || t[0] != rest[0] || (lines || t == l.f.Answer.After) && !l.startsLine(before[done:]) {
+	for _, t := range l.tags {
+		if t[0] != rest[0] || (lines || t == l.f.Answer.After) && !l.startsLine(before[done:]) {
 			continue
 		}
 		switch {
@@ -124,17 +163,6 @@ func (l *Lexer) tagAt(before, rest string, done int) (tag string, partial bool) 
 		}
 	}
 	return tag, partial && tag == ""
-}
-
-// label gives the label of a call's name or of its arguments, if it has any.
-func (l *Lexer) label(i int) string {
-	switch {
-	case l.f.Call.Kind != LineCalls:
-		return ""
-	case i == 0:
-		return l.f.Call.Name[0]
-	}
-	return l.f.Call.Arguments[0]
 }
 
 // startsLine is startsLine of the whole text, of which pending is the end.
@@ -163,19 +191,30 @@ func (l *Lexer) after(tag string) (SpanKind, bool) {
 		if l.kind != SpanAnswer {
 			return SpanText, true
 		}
-	case tag == l.f.Call.Open:
+	case slices.Contains(l.opens, tag):
+		if l.kind == SpanCall && tag != l.f.Call.Open { // <function= in <tool_call>
+			return l.kind, false
+		}
 		if l.kind != SpanCall {
 			l.outer = l.kind
 		}
 		return SpanCall, true
-	case tag == l.f.Call.Close:
+	case slices.Contains(l.ends, tag):
 		if l.kind == SpanCall {
 			return l.outer, true
 		}
-	case tag == l.f.Answer.After:
+	case tag == l.f.Call.Between:
+		return l.kind, l.kind == SpanCall
+	case tag == l.f.Answer.After || tag == l.f.Answer.Open:
 		if l.kind == SpanText {
 			return SpanAnswer, true
 		}
+	case tag == l.f.Answer.Close:
+		if l.kind == SpanAnswer {
+			return SpanText, true
+		}
+	default: // a call that is a tag alone
+		return l.kind, l.kind != SpanCall
 	}
 	return l.kind, false
 }

@@ -51,6 +51,24 @@ func TestLexer(t *testing.T) {
 		{"react", true, " I know.\nFinal Answer: Ann.\nAnd so on", []Span{{think, " I know.\n"}, {tag, "Final Answer:"}, {answer, " Ann.\nAnd so on"}}},
 		{"react", true, " Action: a", []Span{{think, " "}, {tag, "Action:"}, {call, " a"}}},
 		{"react", true, " an Action: a\n Action: b", []Span{{think, " an Action: a\n Action: b"}}},
+		{"qwen3-coder", false, "a\n<tool_call>\n<function=f>\n</function>\n</tool_call>b", []Span{{text, "a\n"}, {tag, "<tool_call>"}, {call, "\n<function=f>\n</function>\n"}, {tag, "</tool_call>"}, {text, "b"}}},
+		{"qwen3-coder", false, "a <function=f>\n</function>\n</tool_call>b", []Span{{text, "a "}, {tag, "<function="}, {call, "f>\n</function>\n"}, {tag, "</tool_call>"}, {text, "b"}}},
+		{"llama3", false, `{"name": "a"}`, []Span{{call, `{"name": "a"}`}}},
+		{"llama3", false, "\n {\"name\": \"a\"}; {}", []Span{{text, "\n "}, {call, `{"name": "a"}; {}`}}},
+		{"llama3", false, `<|python_tag|>{"name": "a"}`, []Span{{tag, "<|python_tag|>"}, {call, `{"name": "a"}`}}},
+		{"llama3", false, `It is {"name": "a"}.`, []Span{{text, `It is {"name": "a"}.`}}},
+		{"llama3", false, "[1] says so.", []Span{{text, "[1] says so."}}},
+		{"qwen", false, "{}", []Span{{text, "{}"}}},
+		{"mistral", false, `[TOOL_CALLS][{"name": "a"}]`, []Span{{tag, "[TOOL_CALLS]"}, {call, `[{"name": "a"}]`}}},
+		{"mistral-v13", false, "[THINK]Hm.[/THINK]So[TOOL_CALLS]a[ARGS]{}[TOOL_CALLS]b[ARGS]{}", []Span{
+			{tag, "[THINK]"}, {think, "Hm."}, {tag, "[/THINK]"}, {text, "So"}, {tag, "[TOOL_CALLS]"}, {call, "a"}, {tag, "[ARGS]"}, {call, "{}"},
+			{tag, "[TOOL_CALLS]"}, {call, "b"}, {tag, "[ARGS]"}, {call, "{}"}}},
+		{"mistral-v13", false, "the [ARGS] token", []Span{{text, "the [ARGS] token"}}},
+		{"python", false, "[a(b=[1])]", []Span{{call, "[a(b=[1])]"}}},
+		{"python", false, "See [1].", []Span{{text, "See [1]."}}},
+		{"search-r1", false, "<think>Hm.</think><search>owl</search>", []Span{{tag, "<think>"}, {think, "Hm."}, {tag, "</think><search>"}, {call, "owl"}, {tag, "</search>"}}},
+		{"search-r1", false, "So <answer>Ann</answer>.", []Span{{text, "So "}, {tag, "<answer>"}, {answer, "Ann"}, {tag, "</answer>"}, {text, "."}}},
+		{"weaver-plan", false, "a <terminate> <access>u <goal>g</goal></access>", []Span{{text, "a "}, {tag, "<terminate>"}, {text, " "}, {tag, "<access>"}, {call, "u <goal>g</goal>"}, {tag, "</access>"}}},
 		{"react", true, "\nAction: a\nThought: b", []Span{{think, "\n"}, {tag, "Action:"}, {call, " a\n"}, {tag, "Thought:"}, {think, " b"}}},
 	} {
 		f, err := Load(c.format)
@@ -62,6 +80,22 @@ func TestLexer(t *testing.T) {
 		}
 		if got := lex(f, c.inThink, strings.Split(c.text, "")...); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %q by characters:\n got %q\nwant %q", c.format, c.text, got, c.want)
+		}
+	}
+}
+
+// TestLexerBareAfterThink: a bare call may follow the thinking part, not text.
+func TestLexerBareAfterThink(t *testing.T) {
+	f := compile(t, strings.Replace(goodHead, "{kind: json,", "{kind: json, bare: true,", 1)+"---\n"+goodBlocks)
+	for text, want := range map[string][]Span{
+		"Hm. {}</think>\n{}":         {{SpanThink, "Hm. {}"}, {SpanTag, "</think>"}, {SpanText, "\n"}, {SpanCall, "{}"}},
+		"Hm.</think>\nSo {}":         {{SpanThink, "Hm."}, {SpanTag, "</think>"}, {SpanText, "\nSo {}"}},
+		"</think><call>{}</call> {}": {{SpanTag, "</think><call>"}, {SpanCall, "{}"}, {SpanTag, "</call>"}, {SpanText, " {}"}},
+	} {
+		for _, chunks := range [][]string{{text}, strings.Split(text, "")} {
+			if got := lex(f, true, chunks...); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q:\n got %q\nwant %q", chunks, got, want)
+			}
 		}
 	}
 }

@@ -45,7 +45,17 @@ func (p *tagParser) mentioned(i, body int) bool {
 	case placeholder.MatchString(p.text[body:min(len(p.text), body+maxPlaceholder)]):
 		return true
 	}
-	return !lineBegins(p.text, i) && !looksLikeCall(p.text[body:])
+	return !lineBegins(p.text, i) && !looksLikeCall(p.text[body:]) && !p.named(body)
+}
+
+// named reports whether a call whose name comes first begins at text[at:].
+func (p *tagParser) named(at int) bool {
+	at = skipBlanks(p.text, at)
+	if p.Call.Kind == XMLCalls {
+		return strings.HasPrefix(p.text[at:], p.Call.Name[0])
+	}
+	_, _, ok := p.namedCall(at)
+	return ok
 }
 
 // placeholder finds the prompt's own example: {"name": <function-name>, … or

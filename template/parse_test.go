@@ -70,6 +70,12 @@ var parseTable = []struct {
 	{"invented response without a call", "qwen", false, "So: <tool_response>Ann.", `text "So:"; invented_response "<tool_response>Ann."`},
 	{"response mentioned in thinking", "qwen", false, "<think>a <tool_response> comes</think>Ann.", `think "a <tool_response> comes"; text "Ann."; answer "Ann."`},
 
+	{"calls one behind the other", "mistral-v13", false, "Looking. [TOOL_CALLS]search[ARGS]{}[TOOL_CALLS]read[ARGS]{}",
+		`text "Looking."; call search {} "[TOOL_CALLS]search[ARGS]{}"; call read {} "[TOOL_CALLS]read[ARGS]{}"`},
+	{"mention", "mistral-v13", false, "The token [TOOL_CALLS] comes first.",
+		`text "The token [TOOL_CALLS] comes first."; answer "The token [TOOL_CALLS] comes first."`},
+	{"call in a line of words", "qwen3-coder", false, "Looking: <tool_call>\n<function=now>\n</function>\n</tool_call>",
+		`text "Looking:"; call now {} "<tool_call>\n<function=now>\n</function>\n</tool_call>"`},
 	{"call in thinking", "qwq", true, "I look.\n" + actionCall, `think "I look."; call search {"query": ["owl"]} "` + esc(actionCall) + `"; in think`},
 	{"call after thinking", "qwq", true, "I look.\n</think>\n\n" + actionCall, `think "I look."; call search {"query": ["owl"]} "` + esc(actionCall) + `"`},
 	{"second call of the same turn of the model", "qwq", true, "Not yet.\n" + actionCall, `think "Not yet."; call search {"query": ["owl"]} "` + esc(actionCall) + `"; in think`},
