@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,7 +9,8 @@ import (
 
 // Write spells a turn as a model writes it: its thought, its text, and its
 // calls or its answer. inThink says that the prompt has opened the thinking
-// part. It is the inverse of Parse: what it gives reads as the same turn. Text
+// part, t.InThink that the turn ends inside of it. It is the inverse of Parse:
+// what it gives reads as the same turn, as far as the format can spell it. Text
 // that is a tag of the format itself is not escaped, because models do not.
 // The error is a *FormatError.
 func (f *Format) Write(t Turn, inThink bool) (string, error) {
@@ -22,57 +24,82 @@ func (f *Format) Write(t Turn, inThink bool) (string, error) {
 	if f.Call.Kind == LineCalls {
 		return f.writeLines(t, calls, inThink), nil
 	}
-	var b strings.Builder
-	callInThink := inThink && f.Think.Calls && len(t.Calls) > 0 && t.InThink
-	if t.Think != "" {
-		if !inThink {
-			b.WriteString(f.Think.Open + "\n")
-		}
-		b.WriteString(t.Think + "\n")
-	}
-	if (t.Think != "" || inThink) && !callInThink {
-		b.WriteString(f.Think.Close + "\n\n")
-	}
-	parts := []string{t.Text, calls}
+	text := t.Text
 	if t.Answered {
-		if parts = []string{f.Answer.Open + t.Answer + f.Answer.Close}; f.Answer.After != "" {
-			parts[0] = f.Answer.After + " " + t.Answer
-		}
-		if f.Answer != (Answer{}) && t.Text != "" && t.Text != t.Answer && !strings.Contains(t.Text, f.Answer.After+f.Answer.Open) {
-			parts = append([]string{t.Text}, parts...)
-		}
+		text = f.writeAnswer(t)
 	}
-	for i, p := range parts {
-		if p != "" && i > 0 && parts[i-1] != "" {
-			b.WriteString("\n")
-		}
-		b.WriteString(p)
+	return f.writeThink(t, inThink) + joinLines(text, calls), nil
+}
+
+// writeThink spells the thinking part, up to where the text after it begins.
+func (f *Format) writeThink(t Turn, inThink bool) string {
+	if f.Think.Open == "" || t.Think == "" && !inThink && !t.InThink {
+		return ""
 	}
-	return b.String(), nil
+	out := ""
+	if !inThink {
+		out = f.Think.Open + "\n"
+	}
+	if t.Think != "" || !t.InThink {
+		out += t.Think + "\n"
+	}
+	if !t.InThink {
+		out += f.Think.Close + "\n\n"
+	}
+	return out
+}
+
+// writeAnswer spells the text of a turn with its answer. Parse leaves the answer
+// in the text too, with its marker and without its tags.
+func (f *Format) writeAnswer(t Turn) string {
+	whole := t.Text == t.Answer && t.Answer != ""
+	switch {
+	case f.Answer == Answer{} || f.Answer.Optional && whole:
+		return cmp.Or(t.Text, t.Answer)
+	case f.Answer.After != "" && strings.Contains(t.Text, f.Answer.After):
+		return t.Text
+	case f.Answer.After != "" && whole:
+		return f.Answer.After + " " + t.Answer
+	case f.Answer.After != "":
+		return joinLines(t.Text, f.Answer.After+" "+t.Answer)
+	}
+	spelled := f.Answer.Open + t.Answer + f.Answer.Close
+	if at := strings.LastIndex(t.Text, t.Answer); at >= 0 && t.Text != "" {
+		return t.Text[:at] + spelled + t.Text[at+len(t.Answer):]
+	}
+	return joinLines(t.Text, spelled)
 }
 
 // writeLines is Write for calls in lines.
 func (f *Format) writeLines(t Turn, calls string, inThink bool) string {
-	var lines []string
-	switch {
+	first := t.Text
+	if f.Think.Open != "" {
+		first = t.Think
+	}
+	answer := ""
+	if t.Answered && !(f.Answer.Optional && t.Text == t.Answer && t.Answer != "") {
+		answer = f.Answer.After + " " + t.Answer
+	}
+	switch rest := joinLines(calls, answer); {
 	case f.Think.Open == "":
-		lines = append(lines, t.Text)
+		return joinLines(first, rest)
+	case inThink && first == "":
+		return "\n" + rest
 	case inThink:
-		lines = append(lines, " "+t.Think)
+		return " " + joinLines(first, rest)
+	case first == "":
+		return rest
 	default:
-		lines = append(lines, f.Think.Open+" "+t.Think)
+		return f.Think.Open + " " + joinLines(first, rest)
 	}
-	lines = append(lines, calls)
-	if t.Answered {
-		lines = append(lines, f.Answer.After+" "+t.Answer)
+}
+
+// joinLines puts two texts below each other, where there are two.
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	var out []string
-	for _, l := range lines {
-		if l != "" {
-			out = append(out, l)
-		}
-	}
-	return strings.Join(out, "\n")
+	return a + "\n" + b
 }
 
 // What the block "calls" sees.
