@@ -21,6 +21,15 @@ func (f *Format) endTokens() []string {
 	return ends
 }
 
+// otherTurn is how a turn of somebody else begins behind the token </s>.
+var otherTurn = regexp.MustCompile(`^(?:$|<s>\s*\[|<\||\[/?[A-Z_]+\])`)
+
+// endsTurn reports whether a token that ends a turn, before text[end:], is meant
+// so. The text </s> is HTML too: only another turn, or nothing, follows it.
+func (p *tagParser) endsTurn(token string, end int) bool {
+	return token != "</s>" || otherTurn.MatchString(trimTokens(p.text[end:], p.ends))
+}
+
 // trimTokens cuts tokens and white space from the start of a text.
 func trimTokens(text string, tokens []string) string {
 	for {

@@ -140,7 +140,7 @@ func (p *tagParser) step(tag string, i int) int {
 		return p.kind.read(p, tag, i)
 	case p.quoted.inline(p.text, i, end): // `<think>` is not the tag
 		p.write(tag)
-	case slices.Contains(p.ends, tag):
+	case slices.Contains(p.ends, tag) && p.endsTurn(tag, end):
 		return p.ended(i, end)
 	case tag == p.strayClose():
 		return p.unopened(i)

@@ -10,6 +10,9 @@ import (
 // checkUnmatched looks for tags of the head that nothing else knows: they are
 // misspelled there, or in the blocks. s is the file itself.
 func (f *Format) checkUnmatched(s source) error {
+	if f.Opening != OpenOwn {
+		return nil
+	}
 	_, tools := f.samples()
 	opening, err := f.Open(Opening{System: "s", Question: "q", Tools: tools, Date: "2025-01-31", MaxCalls: 2})
 	if err != nil {
