@@ -89,7 +89,7 @@ func (s *state) converse() (template.Turn, error) {
 	if closing := t.close(); err == nil {
 		err = closing
 	}
-	turn := t.turn()
+	turn := t.parsed()
 	s.total(&t.generation)
 	s.ledger.open = t.stop == nil && (t.finish == nil || s.truncated)
 	if err == nil {
@@ -150,7 +150,12 @@ func (t *talk) stream(req models.ChatRequest) error {
 
 // take yields what a chunk has.
 func (t *talk) take(chunk models.ChatChunk) error {
-	t.calls = append(t.calls, chunk.Calls...)
+	for _, c := range chunk.Calls {
+		t.calls = append(t.calls, c)
+		if err := t.spans([]template.Span{{Kind: template.SpanCall, Text: callText(c)}}); err != nil {
+			return err
+		}
+	}
 	if chunk.Thinking != "" {
 		t.think.WriteString(chunk.Thinking)
 		t.receipt.pieces++
@@ -170,7 +175,7 @@ func (t *talk) take(chunk models.ChatChunk) error {
 	}
 	for _, d := range step.Notified() {
 		if err == nil {
-			err = t.emit(Noticed{Turn: t.state.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
+			err = t.emit(Noticed{Turn: t.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
 		}
 	}
 	return err
@@ -182,6 +187,10 @@ func (t *talk) show(text string) error {
 	}
 	return t.spans([]template.Span{{Kind: template.SpanText, Text: text}})
 }
+
+// callText is how a call stands in the ledger: the server's own spelling is
+// not known.
+func callText(c models.ToolCall) string { return c.Name + " " + string(c.Arguments) + "\n" }
 
 // close gives out what is held, and appends the answer to the conversation.
 func (t *talk) close() error {
@@ -197,23 +206,23 @@ func (t *talk) close() error {
 	t.stop, t.finish = t.matched, t.receipt.final
 	t.account(&t.receipt)
 	t.kept.WriteString(t.receipt.draft.text.String()[:keep])
+	l, made := t.ledger, t.calls
 	if t.forced != "" { // they are not made, and would stay without an answer
-		t.calls = nil
+		made = nil
 	}
-	l := t.ledger
 	l.messages = append(l.messages, models.Message{
-		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: t.calls,
+		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: made,
 	})
-	l.add(t.count, Segment{Source: template.FromModel, Text: t.think.String()})
-	l.add(t.count, t.receipt.draft.segments(keep)...)
+	l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: t.think.String()})
+	l.add(t.count, t.receipt.draft.segments(t.turn, keep)...)
 	for _, c := range t.calls {
-		l.add(t.count, Segment{Source: template.FromModel, Text: c.Name + " " + string(c.Arguments)})
+		l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: callText(c)})
 	}
 	return err
 }
 
 // turn is what the server read, as a turn of this run.
-func (t *talk) turn() template.Turn {
+func (t *talk) parsed() template.Turn {
 	turn := template.Turn{Think: strings.TrimSpace(t.think.String()), Text: strings.TrimSpace(t.kept.String())}
 	end := t.kept.Len()
 	for _, c := range t.calls {

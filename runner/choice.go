@@ -111,10 +111,10 @@ func (g *generation) choose() (seen string, over bool, err error) {
 	g.state.chosen = true
 	prefix, _ := g.Format.Prefix(c.Tool, g.described(), g.began) // checked in begin
 	if !g.Constrain {
-		return prefix, false, g.put(prefix)
+		return prefix, false, g.put(prefix, template.FromTemplate)
 	}
 	if thought := prefix[:strings.Index(prefix, g.frame.Opened)]; thought != "" {
-		if err := g.put(thought); err != nil {
+		if err := g.put(thought, template.FromTemplate); err != nil {
 			return "", true, err
 		}
 	}
@@ -138,7 +138,7 @@ func (g *generation) complete() bool {
 // of those that are offered, then its arguments under the tool's schema.
 func (g *generation) constrained(tool, opened string) error {
 	g.written++
-	if err := g.put(strings.TrimPrefix(g.frame.Before, opened)); err != nil {
+	if err := g.put(strings.TrimPrefix(g.frame.Before, opened), template.FromTemplate); err != nil {
 		return err
 	}
 	offered := g.described()
@@ -146,7 +146,9 @@ func (g *generation) constrained(tool, opened string) error {
 		tool = offered[0].Name
 	}
 	var err error
+	from := template.FromTemplate
 	if tool == "" {
+		from = template.FromModel
 		if tool, err = g.chooseName(offered); err != nil || tool == "" {
 			return err
 		}
@@ -159,7 +161,10 @@ func (g *generation) constrained(tool, opened string) error {
 		}
 		name = string(quoted)
 	}
-	if err := g.put(name + g.frame.Between); err != nil {
+	if err := g.put(name, from); err != nil {
+		return err
+	}
+	if err := g.put(g.frame.Between, template.FromTemplate); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(offered, func(t template.Tool) bool { return t.Name == tool })
@@ -170,7 +175,7 @@ func (g *generation) constrained(tool, opened string) error {
 	if whole, err := g.fill(schema); err != nil || !whole {
 		return err
 	}
-	return g.put(g.frame.After)
+	return g.put(g.frame.After, template.FromTemplate)
 }
 
 // chooseName lets the model choose among the tools, as a JSON string under a
@@ -225,7 +230,7 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 	}
 	err = r.receive(g, req, show)
 	g.kept.WriteString(r.draft.text.String()[:shown])
-	g.ledger.add(g.count, r.draft.segments(shown)...)
+	g.ledger.add(g.count, r.draft.segments(g.turn, shown)...)
 	g.stop, g.finish = nil, r.final
 	g.account(&r)
 	if err != nil || g.truncated {

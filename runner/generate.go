@@ -172,7 +172,7 @@ func (st *stretch) keep() {
 		n = max(0, st.stop.KeepEnd-st.fed)
 	}
 	g.kept.WriteString(st.draft.text.String()[:n])
-	g.ledger.add(g.count, st.draft.segments(n)...)
+	g.ledger.add(g.count, st.draft.segments(g.turn, n)...)
 	g.finish, g.stop = st.final, nil
 	if st.stop != nil {
 		d := *st.stop
@@ -182,10 +182,11 @@ func (st *stretch) keep() {
 	g.account(&st.receipt)
 }
 
-// put writes words of the format into the turn, as if the model had.
-func (g *generation) put(text string) error {
+// put writes words into the turn that the model did not generate there: the
+// format's, or its own choice of a name.
+func (g *generation) put(text string, from template.Source) error {
 	g.kept.WriteString(text)
-	g.ledger.add(g.count, Segment{Source: template.FromTemplate, Text: text})
+	g.ledger.add(g.count, Segment{Source: from, Turn: g.turn, Text: text})
 	return g.spans(g.lexer.Write(text))
 }
 

@@ -19,6 +19,9 @@ type Segment struct {
 	// Tokens are the ids that the server itself streamed for Text, and for what
 	// it hid before it; nil where it did not say.
 	Tokens []int `json:"tokens,omitempty"`
+	// Turn is the turn of its run that the segment is part of: what the model
+	// wrote, and words that were put into its mouth. Zero for all else.
+	Turn int `json:"turn,omitempty"`
 }
 
 // A Ledger is the prompt as a list of segments. It only grows, so that every
@@ -192,7 +195,7 @@ func (d *draft) generated() models.Count {
 // as they spell whole chunks of it; what a halt cut inside a chunk, and what
 // came without ids, is text. A hidden token at the end is not kept: the
 // template writes its own.
-func (d *draft) segments(keep int) []Segment {
+func (d *draft) segments(turn, keep int) []Segment {
 	var out []Segment
 	push := func(text string, tokens []int) {
 		if n := len(out); n > 0 && (len(out[n-1].Tokens) == 0) == (len(tokens) == 0) {
@@ -200,7 +203,7 @@ func (d *draft) segments(keep int) []Segment {
 			out[n-1].Tokens = append(out[n-1].Tokens, tokens...)
 			return
 		}
-		out = append(out, Segment{Source: template.FromModel, Text: text, Tokens: append([]int(nil), tokens...)})
+		out = append(out, Segment{Source: template.FromModel, Turn: turn, Text: text, Tokens: append([]int(nil), tokens...)})
 	}
 	for _, c := range d.chunks {
 		if keep <= 0 {

@@ -30,7 +30,7 @@ func TestLengthLimitEverywhere(t *testing.T) {
 	}{
 		"in a thought":           {"qwen", "<think>\nand so", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},
 		"in a call":              {"qwen", qwenCall[:half], qwenCall[half:], models.FinishLength, once, runner.TermAnswered, 1},
-		"in a call, twice":       {"qwen", qwenCall[:half], qwenCall[half:half+5], models.FinishLength, cut, runner.TermAnswered, 0},
+		"in a call, twice":       {"qwen", qwenCall[:half], qwenCall[half : half+5], models.FinishLength, cut, runner.TermAnswered, 0},
 		"in the opening tag":     {"qwen", qwenCall[:opened], qwenCall[opened:], models.FinishLength, once, runner.TermAnswered, 1},
 		"in the closing tag":     {"qwen", qwenCall[:len(qwenCall)-3], "", models.FinishLength, once, runner.TermAnswered, 1},
 		"in the second call":     {"qwen", qwenCall + "\n" + qwenCall[:half], qwenCall[half:], models.FinishLength, "started stopped called called returned returned stopped answered ended", runner.TermAnswered, 2},

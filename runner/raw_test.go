@@ -8,7 +8,6 @@ import (
 
 	"stopgap/models"
 	"stopgap/runner"
-	"stopgap/template"
 )
 
 // A rawModel yields exactly these chunks, one list a request.
@@ -66,7 +65,7 @@ func generated(events []runner.Event, l *runner.Ledger) (shown, kept string) {
 		a.WriteString(ev.Text)
 	}
 	for _, s := range l.Segments() {
-		if s.Source == template.FromModel {
+		if s.Turn > 0 {
 			b.WriteString(s.Text)
 		}
 	}

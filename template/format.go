@@ -172,8 +172,10 @@ func Compile(name string, src []byte) (*Format, error) {
 	if err := f.checkBlocks(s); err != nil {
 		return nil, err
 	}
-	if err := f.checkUnmatched(s); err != nil {
-		return nil, err
+	if f.Opening == OpenOwn {
+		if err := f.checkUnmatched(s); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
 }

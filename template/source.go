@@ -63,6 +63,7 @@ func (f *Format) add(s source, depth int) error {
 	if err := s.decode(&f.Head); err != nil {
 		return err
 	}
+	f.Head.Recognise = own.Recognise // what is like a format is not like all that extend it
 	if err := s.check(&f.Head); err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ func isUsage(err error) bool {
 		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
 		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
 		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
-		errors.Is(err, runner.ErrNoQuestion)
+		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*models.UnsupportedError](err) ||
+		errors.Is(err, runner.ErrNoQuestion) || errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat)
 }
 
 // hint says what to do about an error, or nothing.
@@ -54,6 +55,9 @@ func hint(err error) string {
 		return e.hint
 	}
 	if h := serverHint(err); h != "" {
+		return h
+	}
+	if h := choiceHint(err); h != "" {
 		return h
 	}
 	if e, ok := errors.AsType[*ending](err); ok && e.err == nil {
@@ -75,6 +79,32 @@ func hint(err error) string {
 		return "write the expression so that it backtracks less, for example with [^<]* in place of .*"
 	}
 	return fileHint(err)
+}
+
+// choiceHint is about what a format, a server and a run can do together.
+func choiceHint(err error) string {
+	if e, ok := errors.AsType[*runner.ChoiceError](err); ok {
+		switch {
+		case e.Choice.Mode == runner.Named:
+			return "--tool-choice takes auto, none, required, or the name of a tool of this run; search and read come with --corpus"
+		case strings.Contains(e.Reason, "no tools"):
+			return "search and read come with --corpus"
+		}
+		return "name the tool, or use another --format"
+	}
+	if is[*runner.ConstrainError](err) {
+		return "--constrain needs a format whose calls are JSON: \"stopgap format list\" tells"
+	}
+	if is[*models.UnsupportedError](err) {
+		return "docs/servers.md tells what each server can do"
+	}
+	if errors.Is(err, runner.ErrNoRenderer) {
+		return "Ollama, llama-server and vLLM render chat templates; elsewhere name the --format"
+	}
+	if errors.Is(err, runner.ErrNoChat) {
+		return "--format chat needs Ollama, llama-server or an OpenAI-style server"
+	}
+	return ""
 }
 
 // fileHint is about files that the user named.

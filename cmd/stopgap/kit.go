@@ -47,6 +47,9 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 		single.SingleCall = true
 		format = &single
 	}
+	if s.callsInThink != "auto" {
+		format = format.WithCallsInThink(s.callsInThink == "yes")
+	}
 	system, err := s.systemText()
 	if err != nil {
 		return nil, err
@@ -58,6 +61,7 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 	k := &kit{
 		runner: &runner.Runner{
 			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
+			Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
 			Limits: runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
 		},
 		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
@@ -72,6 +76,17 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// choice is --tool-choice: a word, or else a tool's name.
+func (s *settings) choice() runner.Choice {
+	switch s.toolChoice {
+	case "auto", "":
+		return runner.Choice{}
+	case "none", "required":
+		return runner.Choice{Mode: runner.ChoiceMode(s.toolChoice)}
+	}
+	return runner.Choice{Mode: runner.Named, Tool: s.toolChoice}
 }
 
 // criteria are the stop criteria of the settings. What one will do that it may

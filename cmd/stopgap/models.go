@@ -128,6 +128,12 @@ func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 	complete("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return template.Names(), cobra.ShellCompDirectiveDefault // files too
 	})
+	complete("tool-choice", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"auto", "none", "required"}, cobra.ShellCompDirectiveNoFileComp
+	})
+	complete("calls-in-think", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"auto", "yes", "no"}, cobra.ShellCompDirectiveNoFileComp
+	})
 	complete("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
 	})

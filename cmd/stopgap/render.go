@@ -21,6 +21,7 @@ import (
 func (a *app) renderCommand() *cobra.Command {
 	s := newSettings()
 	var asJSON, ids bool
+	var scores []string
 	cmd := &cobra.Command{
 		Use:   "render [QUESTION]",
 		Short: "Print the exact prompt that run would send first",
@@ -28,10 +29,15 @@ func (a *app) renderCommand() *cobra.Command {
 
 To a file or a pipe go its bytes and nothing else. In a terminal its segments
 are coloured by who wrote them. With --ids the server's tokenizer is asked which
-tokens it reads; this needs a server that has one.`,
+tokens it reads; this needs a server that has one.
+
+With --score TEXT the server is asked how likely the model is to go on with this
+text: the natural logarithm of its probability, without sampling anything. What
+a call's opening gets in two formats tells how likely a call is in each.`,
 		Example: `  stopgap render "Why is the sky blue?"
   stopgap render "…" --format qwq --corpus ~/notes > prompt.txt
-  stopgap render "…" --ids --model llamacpp:http://127.0.0.1:8080`,
+  stopgap render "…" --ids --model llamacpp:http://127.0.0.1:8080
+  stopgap render "…" --corpus ~/notes --score "<tool_call>" --model llamacpp:http://127.0.0.1:8080`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.settle(cmd, s); err != nil {
 				return err
@@ -42,28 +48,41 @@ tokens it reads; this needs a server that has one.`,
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return a.render(ctx, s, question, asJSON, ids)
+			return a.render(ctx, s, question, rendering{asJSON, ids, scores})
 		},
 	}
-	addFlags(cmd, s, groupModel, groupPrompt, groupTools, groupOutput)
-	hideFlags(cmd, "trace")
+	addFlags(cmd, s, groupModel, groupPrompt, groupTools, groupCalls, groupOutput)
+	hideFlags(cmd, "trace", "strict", "calls-in-think")
 	ownFlags(cmd, func(f *pflag.FlagSet) {
 		f.BoolVar(&asJSON, "json", false, "print the segments, or with --ids the tokens, as JSON")
 		f.BoolVar(&ids, "ids", false, "print the id and the text of each token")
+		f.StringArrayVar(&scores, "score", nil, "how likely the model goes on with `TEXT` (repeatable)")
 	})
 	a.completeFlags(cmd, s)
 	return cmd
 }
 
-func (a *app) render(ctx context.Context, s *settings, question string, asJSON, ids bool) error {
+// A rendering is what is printed of a prompt.
+type rendering struct {
+	json, ids bool
+	scores    []string
+}
+
+func (a *app) render(ctx context.Context, s *settings, question string, as rendering) error {
+	if as.ids && len(as.scores) > 0 {
+		return &usageError{errors.New("--ids and --score print different things"), "use one of them"}
+	}
 	k, err := a.prepare(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer k.Close()
-	var tokenizer models.Tokenizer
-	if ids {
-		if tokenizer, err = a.tokenizer(ctx, s, k); err != nil {
+	format := k.runner.Format
+	if format.Opening == template.OpenChat {
+		return &usageError{errors.New("format chat has no prompt of its own: the server renders it"), "--format server shows what the server's template makes of the question"}
+	}
+	if as.ids || len(as.scores) > 0 || format.Opening == template.OpenServer {
+		if err := a.connect(ctx, s, k); err != nil {
 			return err
 		}
 	}
@@ -71,9 +90,15 @@ func (a *app) render(ctx context.Context, s *settings, question string, asJSON, 
 	switch {
 	case err != nil:
 		return err
-	case ids:
-		return a.printTokens(ctx, tokenizer, segments, asJSON)
-	case asJSON:
+	case len(as.scores) > 0:
+		return a.printScores(ctx, k, segments, as.scores, as.json)
+	case as.ids:
+		tokenizer, err := a.tokenizer(k)
+		if err != nil {
+			return err
+		}
+		return a.printTokens(ctx, tokenizer, segments, as.json)
+	case as.json:
 		return a.printJSON(segments)
 	case isTerminal(a.stdout):
 		screen := a.screen(a.stdout, s.color)
@@ -89,35 +114,49 @@ func (a *app) render(ctx context.Context, s *settings, question string, asJSON, 
 	return nil
 }
 
-// noModel stands in where nothing is generated.
-type noModel struct{}
+// errRendered ends a run at its first request.
+var errRendered = errors.New("the prompt stands")
 
-func (noModel) Stream(context.Context, models.Request) iter.Seq2[models.Chunk, error] {
-	return func(yield func(models.Chunk, error) bool) { yield(models.Chunk{}, errors.New("there is no model")) }
+// A listener stands in for a model: it takes the first request and generates
+// nothing. What renders openings is the model's own.
+type listener struct {
+	models.Renderer
+	request *models.Request
 }
 
-// opening is the prompt of a run, which is left before anything is generated.
+func (l listener) Stream(_ context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
+	return func(yield func(models.Chunk, error) bool) {
+		*l.request = req
+		yield(models.Chunk{}, errRendered)
+	}
+}
+
+// opening is the prompt of the first request of a run, which is left there.
+// What the run writes after the opening is the words of a tool choice.
 func (k *kit) opening(ctx context.Context, question string) ([]runner.Segment, error) {
+	var sent models.Request
 	r := *k.runner
-	r.Model = noModel{}
+	renderer, _ := k.runner.Model.(models.Renderer)
+	r.Model = listener{renderer, &sent}
 	task := k.task
 	task.Question = question
+	var segments []runner.Segment
 	for ev, err := range r.Run(ctx, task) {
-		if err != nil {
+		switch ev := ev.(type) {
+		case runner.Started:
+			segments = ev.Prompt
+		case runner.Text:
+			segments = append(segments, runner.Segment{Source: template.FromTemplate, Text: ev.Text})
+		}
+		if err != nil && !errors.Is(err, errRendered) {
 			return nil, err
 		}
-		if started, ok := ev.(runner.Started); ok {
-			return started.Prompt, nil
-		}
 	}
-	return nil, ctx.Err()
+	return segments, ctx.Err()
 }
 
-// tokenizer connects to the model and gives what knows its tokens.
-func (a *app) tokenizer(ctx context.Context, s *settings, k *kit) (models.Tokenizer, error) {
-	if err := a.connect(ctx, s, k); err != nil {
-		return nil, err
-	}
+// tokenizer gives what knows the model's tokens.
+func (a *app) tokenizer(k *kit) (models.Tokenizer, error) {
 	t, ok := k.runner.Model.(models.Tokenizer)
 	if !ok {
 		return nil, &usageError{

@@ -34,6 +34,11 @@ type settings struct {
 	corpus string
 	index  string
 
+	toolChoice   string
+	constrain    bool
+	strict       bool
+	callsInThink string
+
 	maxTurns   int
 	maxTokens  int
 	turnTokens int
@@ -59,6 +64,7 @@ func newSettings() *settings {
 	return &settings{
 		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
 		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, color: "auto",
+		toolChoice: "auto", callsInThink: "auto",
 	}
 }
 
@@ -70,6 +76,7 @@ const (
 	groupModel    group = "Model"
 	groupPrompt   group = "Prompt"
 	groupTools    group = "Tools"
+	groupCalls    group = "Calls"
 	groupLimits   group = "Limits"
 	groupStopping group = "Stopping"
 	groupSampling group = "Sampling"
@@ -79,7 +86,7 @@ const (
 
 // groups is the order of the headings.
 var groups = [...]group{
-	groupModel, groupPrompt, groupTools, groupLimits, groupStopping, groupSampling, groupOutput, groupThis,
+	groupModel, groupPrompt, groupTools, groupCalls, groupLimits, groupStopping, groupSampling, groupOutput, groupThis,
 }
 
 // flags makes the flags of one group.
@@ -104,6 +111,11 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
 		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")
+	case groupCalls:
+		f.StringVar(&s.toolChoice, "tool-choice", s.toolChoice, "auto, none, required, or the `NAME` of the tool that the first turn calls")
+		f.BoolVar(&s.constrain, "constrain", s.constrain, "hold calls to the names and the schemas of the tools, on servers that can")
+		f.BoolVar(&s.strict, "strict", s.strict, "take only calls that are spelled as the format asks, and repair none")
+		f.Var(choice{&s.callsInThink, []string{"auto", "yes", "no"}}, "calls-in-think", "whether calls inside the thinking part count; auto is as the format says")
 	case groupLimits:
 		f.Var(count{&s.maxTurns, 1}, "max-turns", "how often the model may write before an answer is forced")
 		f.Var(count{&s.maxTokens, 0}, "max-tokens", "how long the whole prompt may become; 0 for the model's context")

@@ -62,6 +62,9 @@ func (v *view) Event(ev runner.Event) error {
 	case runner.Called:
 		v.aside()
 		v.line(v.screen.paint(cyan, v.screen.fit("→ "+callWords(ev.Name, ev.Arguments), 0)))
+		if len(ev.Repairs) > 0 {
+			v.line(v.screen.paint(dim, v.screen.fit("    repaired: "+repairWords(ev.Repairs), 0)))
+		}
 		v.spinner.show("running " + printable(ev.Name))
 	case runner.Returned:
 		v.returned(ev)
@@ -79,6 +82,15 @@ func (v *view) Event(ev runner.Event) error {
 		return err
 	}
 	return nil
+}
+
+// repairWords lists what it took to read a call.
+func repairWords(repairs []template.Repair) string {
+	words := make([]string, len(repairs))
+	for i, r := range repairs {
+		words[i] = strings.ReplaceAll(string(r), "_", " ")
+	}
+	return strings.Join(words, ", ")
 }
 
 func waitingWords(ev runner.Waiting) string {
