@@ -9,10 +9,11 @@ import (
 
 // Write spells a turn as a model writes it: its thought, its text, and its
 // calls or its answer. inThink says that the prompt has opened the thinking
-// part, t.InThink that the turn ends inside of it. It is the inverse of Parse:
-// what it gives reads as the same turn, as far as the format can spell it. Text
-// that is a tag of the format itself is not escaped, because models do not.
-// The error is a *FormatError.
+// part. Where t.InThink is true and nothing follows the thought, or calls that
+// count inside of it, it stays open. Write is the inverse of Parse: what it gives
+// reads as the same turn, as far as the format can spell it. Text that is a tag
+// of the format itself is not escaped, because models do not. The error is a
+// *FormatError.
 func (f *Format) Write(t Turn, inThink bool) (string, error) {
 	calls := ""
 	if len(t.Calls) > 0 {
@@ -33,17 +34,18 @@ func (f *Format) Write(t Turn, inThink bool) (string, error) {
 
 // writeThink spells the thinking part, up to where the text after it begins.
 func (f *Format) writeThink(t Turn, inThink bool) string {
-	if f.Think.Open == "" || t.Think == "" && !inThink && !t.InThink {
+	open := t.InThink && t.Text == "" && !t.Answered && (len(t.Calls) == 0 || f.Think.Calls)
+	if f.Think.Open == "" || t.Think == "" && !inThink && !open {
 		return ""
 	}
 	out := ""
 	if !inThink {
 		out = f.Think.Open + "\n"
 	}
-	if t.Think != "" || !t.InThink {
+	if t.Think != "" || !open {
 		out += t.Think + "\n"
 	}
-	if !t.InThink {
+	if !open {
 		out += f.Think.Close + "\n\n"
 	}
 	return out
