@@ -231,7 +231,8 @@ func (g *generation) read() template.Turn {
 			t.Answer, t.Answered = cmp.Or(t.Text, t.Think), true
 		case invented && len(t.Calls) == 0 && g.forced == "":
 			p := template.Problem{Kind: template.InventedResponse, Start: len(text), End: len(text)}
-			t.Answered, t.Problems = false, append([]template.Problem{p}, t.Problems...)
+			t.Problems = slices.DeleteFunc(t.Problems, func(p template.Problem) bool { return p.Kind == template.NoCallNoAnswer })
+			t.Answered, t.Problems = false, append(t.Problems, p) // it is why there is neither
 		}
 	}
 	g.judge(&t)

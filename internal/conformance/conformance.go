@@ -53,9 +53,17 @@ func Results(f *template.Format) iter.Seq[Result] {
 	}
 }
 
-// Unplayable says why a format has no run of its own to play, or nothing: its
-// prompt is rendered by a server.
-func Unplayable(*template.Format) string { return "" }
+// Unplayable says why a format has no run of its own to play, or nothing where
+// it has one.
+func Unplayable(f *template.Format) string {
+	switch f.Opening {
+	case template.OpenServer:
+		return "its prompt is rendered by a server, and goes on in the format that is recognised in it"
+	case template.OpenChat:
+		return "its prompt and its calls are the server's"
+	}
+	return ""
+}
 
 // A check is one thing that formats must do.
 type check struct {

@@ -154,7 +154,7 @@ func TestFindings(t *testing.T) {
 		{"a stop that never fires", qwen, "literal: </tool_call>", "literal: </tools>", "stops", "stops[1]", "never fires on a turn"},
 		{"a stop behind another", qwen, "reserved:", "  - {name: later, regex: '</tool_call>\\s*$', means: call, outside_think: true, single_call: true}\nreserved:",
 			"stops", "stops[3]", `never fires on a turn as the format spells it; what fires there is ["call"`},
-		{"a stop with another meaning", qwen, "strip: true, means: end}", "means: end}", "stops", "stops[0]", `answer "Ann Weaver found it.<|im_end|>"`},
+		{"a stop inside of answers", qwen, "stops:", "stops:\n  - {name: early, literal: Weaver, strip: true, means: end}", "stops", "stops[0]", `it goes: answer "Ann",`},
 		{"a stop inside of the thinking part", qwen, "literal: </tool_call>, means: call, outside_think: true", "literal: </tool_call>, means: call",
 			"stops", "stops[1]", "say outside_think: true"},
 	} {

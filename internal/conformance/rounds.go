@@ -58,11 +58,15 @@ func (s *stage) errorResponse() {
 	s.found = failing.found
 }
 
-// brokenCall: a call that ends in the middle of its argument is answered with
-// the format's words, and the next one is made.
+// brokenCall: a call that ends in the middle of its argument, or where it is
+// spelled in lines before it, is answered with the format's words, and the next
+// one is made.
 func (s *stage) brokenCall() {
 	call := s.one()
 	value := lastText(call)
+	if s.Call.Kind == template.LineCalls {
+		value = call.Name
+	}
 	cut := func(text string) string { return text[:max(0, strings.LastIndex(text, value))+len(value)] }
 	if value == "" {
 		return // no call of the format has an argument
@@ -106,16 +110,16 @@ func (s *stage) callInThink() {
 	if s.Call.Bare || s.Call.Kind == template.PythonCalls { // nothing marks such a call but that it begins the turn
 		return
 	}
-	want := []string{nudgeStep(string(template.CallInThink))}
-	switch {
-	case s.Think.Calls:
-		want = steps(s.one())
-	case s.Call.Kind == template.TagCalls: // the tag is a word of the thought
-		want = []string{nudgeStep(string(template.NoCallNoAnswer))}
+	sc := scene{lines: []line{{turn: template.Turn{Think: thought + "\n" + call}}, {turn: s.answering(answer)}}}
+	if s.Think.Calls {
+		s.follow("think.calls", sc, slices.Concat(steps(s.one()), answered(answer))...)
+		return
 	}
-	s.follow("think.calls",
-		scene{lines: []line{{turn: template.Turn{Think: thought + "\n" + call}}, {turn: s.answering(answer)}}},
-		slices.Concat(want, answered(answer))...)
+	t := s.perform(sc)
+	kinds := []string{nudgeStep(string(template.CallInThink)), nudgeStep(string(template.NoCallNoAnswer))} // a tag alone may be a word of the thought
+	if len(t.path) == 0 || !slices.Contains(kinds, t.path[0]) || !slices.Equal(t.path[1:], answered(answer)) {
+		s.find("think.calls", "a call in a thought should be noted and not made; the run goes: %s", strings.Join(t.path, ", "))
+	}
 }
 
 // inventedResponse: a result that the model writes itself is neither believed

@@ -146,7 +146,7 @@ func (s *stage) described() []template.Tool {
 // thinks gives a turn a thought where the format has a place for one.
 func (s *stage) thinks(t template.Turn) template.Turn {
 	if s.Think.Open != "" {
-		t.Think, t.InThink = thought, s.Think.Calls
+		t.Think, t.InThink = thought, s.Think.Calls && len(t.Calls) > 0
 	}
 	return t
 }

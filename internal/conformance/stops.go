@@ -58,7 +58,8 @@ func (s *stage) trials(means template.Meaning) []trial {
 	case template.MeansInvented:
 		return append(calls, trial{ponders, slices.Concat([]string{nudgeStep(string(template.InventedResponse))}, answered(answer))})
 	}
-	return append([]trial{end}, calls...)
+	lost := trial{s.pondering(), slices.Concat([]string{nudgeStep(string(template.NoCallNoAnswer))}, answered(answer))}
+	return append([]trial{end, lost}, calls...)
 }
 
 // stop looks for a turn that the stop ends.
@@ -108,7 +109,8 @@ func firedFirst(t take) string {
 func (s *stage) tails(stop template.Stop) (tails []string, certain bool) {
 	tails = []string{"", "\n", "\n\n", "\n" + s.Response.Open, s.Response.Open}
 	switch {
-	case stop.Means == template.MeansCall: // on the call itself, or on what ends the turn
+	case stop.Means == template.MeansCall: // on the call itself, or on what ends or answers the turn
+		tails = append(tails, "\n"+s.Answer.After, "\n"+s.Answer.Open)
 		for _, r := range s.Reserved.Strings {
 			if control.MatchString(r) {
 				tails = append(tails, r)
