@@ -132,6 +132,8 @@ func TestNoTools(t *testing.T) {
 		"qwq-tools": {"tool", "function"}, "react": {"Action", "Observation", "tools"},
 		"qwen3-coder": {"tool", "function", "Qwen"}, "llama3": {"ipython", "function", "JSON"},
 		"mistral": {"TOOLS", "{"}, "mistral-v13": {"TOOLS", "{"},
+		"deepresearch": {"Tools", "tool_call"}, "search-r1": {"search", "<information>"}, "qwen-functions": {"✿", "ool"},
+		"python": {"function", "["}, "fewshot": {"ool", "{"}, "weaver-plan": {"<search>", "information", "action"}, "weaver-write": {"retrieve", "information", "action"},
 	} {
 		f, err := Load(name)
 		if err != nil {
@@ -195,6 +197,9 @@ func TestWords(t *testing.T) {
 			}
 			if found := f.Reserved.Find(words); len(found) > 0 {
 				t.Errorf("%s: %s: reserved strings in %q", name, kind, words)
+			}
+			if name == "deepresearch" && kind != UnclosedCall { // the words are the seed's
+				continue
 			}
 			if !strings.Contains(words, "search, read") || strings.Contains(words, "  ") || strings.Contains(words, "\n") {
 				t.Errorf("%s: %s: %q", name, kind, words)

@@ -79,7 +79,15 @@ func TestReservedOfFormats(t *testing.T) {
 		"mistral-v13": "<s></s>[INST][/INST][AVAILABLE_TOOLS][/AVAILABLE_TOOLS][TOOL_CALLS][ARGS][TOOL_RESULTS][/TOOL_RESULTS]" +
 			"[SYSTEM_PROMPT][/SYSTEM_PROMPT][CALL_ID][THINK][/THINK]",
 		"llama3": "<|begin_of_text|><|end_of_text|><|start_header_id|><|end_header_id|><|eot_id|><|eom_id|><|python_tag|>",
-		"react":  "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
+		"deepresearch": "<|im_start|><|im_end|><|endoftext|><think></think><tool_call></tool_call><tool_response></tool_response><tools></tools>" +
+			"<code></code><answer></answer>",
+		"search-r1":      "<|im_start|><|im_end|><|endoftext|><think></think><search></search><information></information><answer></answer>",
+		"weaver-plan":    "<|im_start|><|im_end|><|endoftext|><think></think><search></search><access></access><goal></goal><write_outline></write_outline><terminate></terminate><information></information><answer></answer>",
+		"weaver-write":   "<|im_start|><|im_end|><|endoftext|><think></think><retrieve></retrieve><id></id><goal></goal><write></write><write_terminate></write_terminate><information></information><answer></answer>",
+		"qwen-functions": "✿FUNCTION✿:\n✿ARGS✿:\n✿RESULT✿:\n✿RETURN✿: <|im_start|><|im_end|><|endoftext|>",
+		"python":         "<|im_start|><|im_end|><|endoftext|><think></think><tool_response></tool_response>",
+		"fewshot":        "Question:\nTools:\nAnswer:\n<tool_call></tool_call><tool_response></tool_response>",
+		"react":          "Question:\nThought:\nAction:\nAction Input:\nObservation:\nFinal Answer:",
 	} {
 		f, err := Load(name)
 		if err != nil {
