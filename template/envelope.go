@@ -99,13 +99,13 @@ func (r *reader) fitted(call Call) Call {
 	if !ok {
 		if near, found := r.nearTool(call.Name); found {
 			tool, ok = near, true
-			call.Name, call.Repairs = near.Name, withRepair(call.Repairs, RepairName)
+			call.Name, call.Repairs = near.Name, appendOnce(call.Repairs, RepairName)
 		}
 	}
 	if ok {
 		var changed bool
 		if call.Arguments, changed = tool.coerce(call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
-			call.Repairs = withRepair(call.Repairs, RepairTypes)
+			call.Repairs = appendOnce(call.Repairs, RepairTypes)
 		}
 	}
 	return call
@@ -118,6 +118,20 @@ func (r *reader) tool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	return r.Tools[i], true
+}
+
+// anyTool gives the offered tool that a name means.
+func (r *reader) anyTool(name string) (Tool, bool) {
+	if tool, ok := r.tool(name); ok {
+		return tool, true
+	}
+	return r.nearTool(name)
+}
+
+// known reports whether a name means an offered tool.
+func (r *reader) known(name string) bool {
+	_, ok := r.anyTool(name)
+	return ok
 }
 
 // nearTool gives the one offered tool that a name spells with other case,
@@ -204,7 +218,7 @@ func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
 	}
 	call.Name = strings.TrimSpace(call.Name)
 	if !slices.Contains(r.Call.Name, nameKey) {
-		call.Repairs = withRepair(call.Repairs, RepairKeys)
+		call.Repairs = appendOnce(call.Repairs, RepairKeys)
 	}
 	argumentsKey := ""
 	for _, key := range append(slices.Clip(r.Call.Arguments), usualArguments...) {
@@ -226,25 +240,20 @@ func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
 		return r.flat(call, rest, keys)
 	}
 	if !slices.Contains(r.Call.Arguments, argumentsKey) {
-		call.Repairs = withRepair(call.Repairs, RepairKeys)
+		call.Repairs = appendOnce(call.Repairs, RepairKeys)
 	}
 	arguments, repairs, ok := r.arguments(call.Name, keys[argumentsKey])
 	if !ok {
 		return Call{}, false
 	}
 	call.Arguments = arguments
-	for _, rep := range repairs {
-		call.Repairs = withRepair(call.Repairs, rep)
-	}
+	call.Repairs = appendOnce(call.Repairs, repairs...)
 	return call, true
 }
 
 // isParameter reports whether a key is an argument of the tool itself.
 func (r *reader) isParameter(name, key string) bool {
-	tool, ok := r.tool(name)
-	if !ok {
-		tool, _ = r.nearTool(name)
-	}
+	tool, _ := r.anyTool(name)
 	_, is := tool.parameters()[key]
 	return is
 }
@@ -264,7 +273,7 @@ func (r *reader) flat(call Call, rest, keys map[string]json.RawMessage) (Call, b
 	}
 	call.Arguments = arguments
 	if len(rest) > 0 {
-		call.Repairs = withRepair(call.Repairs, RepairArguments)
+		call.Repairs = appendOnce(call.Repairs, RepairArguments)
 	}
 	return call, true
 }
@@ -272,10 +281,7 @@ func (r *reader) flat(call Call, rest, keys map[string]json.RawMessage) (Call, b
 // arguments makes an object of what stands for the arguments: an object, its
 // text, nothing, a list, or the one value that the tool takes.
 func (r *reader) arguments(name string, raw json.RawMessage) (json.RawMessage, []Repair, bool) {
-	tool, known := r.tool(name)
-	if !known {
-		tool, known = r.nearTool(name)
-	}
+	tool, known := r.anyTool(name)
 	var text string
 	switch kindOf(raw) {
 	case "object":
@@ -365,20 +371,21 @@ func (r *reader) nameAsKey(keys map[string]json.RawMessage) (Call, bool) {
 	return Call{}, false
 }
 
-// withRepair adds a repair once.
-func withRepair(list []Repair, r Repair) []Repair {
-	if slices.Contains(list, r) {
-		return list
+// appendOnce adds what the list has not.
+func appendOnce(list []Repair, more ...Repair) []Repair {
+	list = slices.Clip(list)
+	for _, r := range more {
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
 	}
-	return append(slices.Clip(list), r)
+	return list
 }
 
 // repaired notes a repair of all the calls.
 func repaired(calls []Call, done ...Repair) []Call {
 	for i := range calls {
-		for _, r := range done {
-			calls[i].Repairs = withRepair(calls[i].Repairs, r)
-		}
+		calls[i].Repairs = appendOnce(calls[i].Repairs, done...)
 	}
 	return calls
 }

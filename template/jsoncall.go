@@ -33,13 +33,13 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 			return end
 		}
 	}
-	next, closing := p.tags.index(tag, body), p.tags.index(p.Call.Close, body)
+	limit, closing := p.limit(tag, body), p.tags.index(p.Call.Close, body)
 	switch {
-	case !p.counts() || next <= closing && !looksLikeCall(p.text[body:]):
+	case !p.counts():
 		p.write(tag) // a mention
 		return body
-	case next <= closing: // both are len(text) where there is neither
-		return k.cut(p, i, body, next, err)
+	case limit <= closing: // both are len(text) where there is neither
+		return k.cut(p, i, body, limit, err)
 	}
 	end := closing + len(p.Call.Close)
 	if calls, ok := p.mended(p.text[body:closing]); ok {
@@ -60,9 +60,9 @@ func (k jsonCalls) closed(p *tagParser, value json.RawMessage, at int) (end int,
 	body, hasBody := "", false
 	if b := p.Call.Body; b.Open != "" && strings.HasPrefix(p.text[end:], b.Open) {
 		from := end + len(b.Open)
-		if n := strings.Index(p.text[from:], b.Close); n >= 0 {
-			body, hasBody = p.text[from:from+n], true
-			end = skipBlanks(p.text, from+n+len(b.Close))
+		if n := p.tags.index(b.Close, from); n < len(p.text) {
+			body, hasBody = p.text[from:n], true
+			end = skipBlanks(p.text, n+len(b.Close))
 		}
 	}
 	if !strings.HasPrefix(p.text[end:], p.Call.Close) {
@@ -75,26 +75,34 @@ func (k jsonCalls) closed(p *tagParser, value json.RawMessage, at int) (end int,
 	return end + len(p.Call.Close), calls, problem, true
 }
 
-// cut reads a call without a closing tag, at text[i:next]. A value that is
-// whole lacks only the tag; anything else is never made whole.
-func (k jsonCalls) cut(p *tagParser, i, body, next int, err error) int {
-	end, whole := extent(p.text[body:next])
-	if !p.Strict && whole && err != errTooDeep && err != errTooLarge {
-		segment := p.text[body : body+end]
-		if otherClose(p.text[body+end : next]) {
-			end = next - body
+// cut reads a call without a closing tag, at text[i:limit]. A value that is whole
+// lacks only the tag. One that lacks its last brackets is made whole only where
+// something follows, which shows that the model had come to the end of the call.
+func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
+	inner := p.text[body:limit]
+	at := strings.IndexAny(inner, "{[")
+	if !p.Strict && at >= 0 && err != errTooDeep && err != errTooLarge {
+		e := measure(inner[at:])
+		end := at + e.end
+		switch rest := strings.TrimSpace(inner[end:]); {
+		case e.closed && p.Call.Body.Open != "" && (strings.HasPrefix(rest, p.Call.Body.Open) || closedTooEarly(rest)):
+			e.closed = false // it is cut in the body
+		case otherClose(rest):
+			end = len(inner)
 		}
-		if calls, ok := p.mended(segment); ok && len(calls) > 0 {
-			p.add(repaired(calls, RepairClose), i, body+end)
-			return body + end
+		if e.closed || limit < len(p.text) && !e.quoted {
+			if calls, ok := p.mended(strings.TrimSuffix(inner[:at+e.end], "\n")); ok {
+				p.add(repaired(calls, RepairClose), i, body+end)
+				return body + end
+			}
 		}
 	}
-	p.bad(Problem{UnclosedCall, i, next, "the call has no closing tag"})
-	return next
+	p.bad(Problem{UnclosedCall, i, limit, "the call has no closing tag"})
+	return limit
 }
 
 // misclosed finds what models write for a closing tag.
-var misclosed = regexp.MustCompile(`^\s*(?:</?[|\w\s-]{1,24}\|?>\s*|\[/?[A-Z_]{1,24}\]\s*)+$`)
+var misclosed = regexp.MustCompile(`^(?:<[/\\]?[|\w\s-]{1,24}/?\|?>?\s*|\[/?[A-Z_]{1,24}\]\s*)+$`)
 
 // otherClose reports whether a text is nothing but tags.
 func otherClose(text string) bool { return len(text) < 200 && misclosed.MatchString(text) }
@@ -114,59 +122,74 @@ func (k jsonCalls) unclosed(p *tagParser, i, body int) int {
 			return end
 		}
 	}
-	if !composite(p.text[at:]) {
-		if at == len(p.text) {
-			p.bad(Problem{UnclosedCall, i, at, "the call has no JSON"})
-			return at
-		}
-		p.write(p.text[i:body]) // a mention
-		return body
+	switch {
+	case composite(p.text[at:]):
+		return k.run(p, i, at)
+	case word.FindString(p.text[at:min(len(p.text), at+maxTag)]) == p.text[at:]: // nothing, or a part of a name
+		p.bad(Problem{UnclosedCall, i, len(p.text), "the call has no JSON"})
+		return len(p.text)
 	}
-	return k.run(p, i, at)
+	p.write(p.text[i:body]) // a mention
+	return body
 }
+
+// word finds what may be the name of a tool.
+var word = regexp.MustCompile(`^[\w.-]*`)
 
 // namedCall reads "name[ARGS]" at text[at:].
 func (p *tagParser) namedCall(at int) (name string, from int, ok bool) {
 	if p.Call.Between == "" {
 		return "", 0, false
 	}
-	n := strings.Index(p.text[at:min(len(p.text), at+512)], p.Call.Between)
+	n := strings.Index(p.text[at:min(len(p.text), at+maxName)], p.Call.Between)
 	if n <= 0 || strings.ContainsAny(p.text[at:at+n], "\n{") {
 		return "", 0, false
 	}
 	return strings.TrimSpace(p.text[at : at+n]), at + n + len(p.Call.Between), true
 }
 
-// between reads the arguments that follow a name, at text[from:].
+const maxName = 512 // bytes of the longest name of a tool
+
+// between reads the arguments that follow a name, at text[from:], and further
+// calls behind a comma or a semicolon.
 func (p *tagParser) between(i int, name string, from int) int {
+	call := Call{Name: name}
 	value, size, err := p.json.read(p.text[from:])
 	end := from + size
 	if err != nil {
-		end = p.tags.index(p.Call.Open, from)
-		n, whole := extent(p.text[from:end])
-		if err == errNoEnd || !whole {
-			p.bad(Problem{UnclosedCall, i, end, "the arguments have no end"})
-			return end
+		limit := p.limit(p.Call.Open, from)
+		e := measure(p.text[from:limit])
+		if !e.closed && (limit == len(p.text) || e.quoted || p.Strict) {
+			p.bad(Problem{UnclosedCall, i, limit, "the arguments have no end"})
+			return limit
 		}
-		end = from + n
-		mended, repairs, ok := p.mend(p.text[from:end])
-		if p.Strict || !ok {
-			p.bad(Problem{BadJSON, i, end, err.Error()})
-			return end
+		end = from + e.end
+		if mended, repairs, ok := p.mend(p.text[from:end]); ok && !p.Strict {
+			value, call.Repairs, err = mended, repairs, nil
 		}
-		p.add([]Call{p.fitted(Call{Name: name, Arguments: mended, Repairs: repairs})}, i, end)
+	}
+	if err != nil {
+		p.bad(Problem{BadJSON, i, end, err.Error()})
 		return end
 	}
+	call.Arguments = value
 	if _, ok := object(value); !ok {
 		arguments, repairs, ok := p.arguments(name, value)
 		if p.Strict || !ok {
 			p.bad(Problem{BadJSON, i, end, "the arguments are not a JSON object"})
 			return end
 		}
-		p.add([]Call{p.fitted(Call{Name: name, Arguments: arguments, Repairs: repairs})}, i, end)
+		call.Arguments, call.Repairs = arguments, appendOnce(call.Repairs, repairs...)
+	}
+	p.add([]Call{p.fitted(call)}, i, end)
+	if p.Strict {
 		return end
 	}
-	p.add([]Call{p.fitted(Call{Name: name, Arguments: value})}, i, end)
+	next := skipSeparator(p.text, end)
+	if name, from, ok := p.namedCall(next); ok && next > skipBlanks(p.text, end) && p.known(name) {
+		from = p.between(next, name, from)
+		return from
+	}
 	return end
 }
 
@@ -179,11 +202,11 @@ func (k jsonCalls) run(p *tagParser, i, at int) int {
 		if !ok {
 			return end
 		}
-		next := skipBlanks(p.text, end)
-		if next < len(p.text) && (p.text[next] == ';' || p.text[next] == ',') {
-			next = skipBlanks(p.text, next+1)
+		next := skipSeparator(p.text, end)
+		if and := strings.TrimPrefix(p.text[next:], "and"); !p.Strict && composite(strings.TrimLeft(and, blanks)) {
+			next = skipBlanks(p.text, len(p.text)-len(and))
 		}
-		if next >= len(p.text) || !composite(p.text[next:]) {
+		if next >= len(p.text) || !composite(p.text[next:]) || p.tags.here(next) {
 			return end
 		}
 		i, at = next, next
@@ -199,113 +222,26 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 	if err == nil {
 		calls, problem = p.calls(value)
 	} else {
-		n, whole := extent(p.text[at:])
+		limit := p.limit(p.Call.Open, at)
+		e := measure(p.text[at:limit])
 		switch {
-		case err == errNoEnd || !whole:
-			p.bad(Problem{UnclosedCall, i, len(p.text), "the JSON has no end"})
-			return len(p.text), false
+		case !e.closed && (limit == len(p.text) || e.quoted || p.Strict):
+			p.bad(Problem{UnclosedCall, i, limit, "the JSON has no end"})
+			return limit, false
 		case p.Strict:
 			problem = Problem{Kind: BadJSON, Message: err.Error()}
 		default:
-			if calls, ok = p.mended(p.text[at : at+n]); !ok {
+			if calls, ok = p.mended(p.text[at : at+e.end]); !ok {
 				problem = Problem{Kind: BadJSON, Message: err.Error()}
 			}
 		}
-		end = at + n
+		end = at + e.end
 	}
 	if problem.Kind != "" && i == at && problem.Kind != BadJSON { // JSON that is no call: an answer
 		return at, false
 	}
 	p.complete(calls, problem, i, end)
 	return end, problem.Kind == ""
-}
-
-// mended reads calls from a text with a known end that is not quite JSON.
-func (r *reader) mended(text string) ([]Call, bool) {
-	if r.Strict {
-		return nil, false
-	}
-	if calls, ok := r.sequence(text); ok {
-		return repaired(calls, RepairNesting), true
-	}
-	if b := r.Call.Body; b.Open != "" {
-		if before, rest, found := strings.Cut(text, b.Open); found {
-			return r.mendedBody(before, rest)
-		}
-	}
-	if calls, ok := r.foreignCalls(text); ok {
-		return calls, true
-	}
-	value, repairs, ok := r.mend(text)
-	if !ok {
-		return nil, false
-	}
-	calls, problem := r.calls(value)
-	return repaired(calls, repairs...), problem.Kind == "" && len(calls) > 0
-}
-
-// sequence reads several JSON values one after the other.
-func (r *reader) sequence(text string) ([]Call, bool) {
-	var out []Call
-	n := 0
-	for at := skipBlanks(text, 0); at < len(text); n++ {
-		value, size, err := r.json.read(text[at:])
-		if err != nil || kindOf(value) != "object" {
-			return nil, false
-		}
-		calls, problem := r.calls(value)
-		if problem.Kind != "" {
-			return nil, false
-		}
-		out = append(out, calls...)
-		if at = skipBlanks(text, at+size); at < len(text) && (text[at] == ',' || text[at] == ';') {
-			at = skipBlanks(text, at+1)
-		}
-	}
-	return out, n > 1
-}
-
-// mendedBody reads a call with a body whose JSON is not as it should be.
-func (r *reader) mendedBody(before, rest string) ([]Call, bool) {
-	b := r.Call.Body
-	body, after, found := strings.Cut(rest, b.Close)
-	if !found {
-		return nil, false
-	}
-	if strings.TrimSpace(before) == "" && strings.TrimSpace(after) != "" {
-		before = after
-	}
-	calls, ok := r.mended(before)
-	if value := json.RawMessage(strings.TrimSpace(before)); !ok && json.Valid(value) {
-		var problem Problem
-		calls, problem = r.calls(value)
-		ok = problem.Kind == ""
-	}
-	if !ok && b.Tool != "" {
-		calls, ok = []Call{{Name: b.Tool, Arguments: json.RawMessage("{}"), Repairs: []Repair{RepairName}}}, true
-	}
-	if !ok {
-		return nil, false
-	}
-	return repaired(r.withBody(calls, body), RepairAround), true
-}
-
-// withBody gives the last of the calls a body as an argument.
-func (r *reader) withBody(calls []Call, body string) []Call {
-	if len(calls) == 0 {
-		return calls
-	}
-	c := &calls[len(calls)-1]
-	keys, _ := object(c.Arguments)
-	if keys == nil {
-		keys = map[string]json.RawMessage{}
-	}
-	body = strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(body, "\r"), "\n"), blanks)
-	keys[r.Call.Body.Argument], _ = encode(body)
-	if arguments, err := encode(keys); err == nil {
-		c.Arguments = arguments
-	}
-	return calls
 }
 
 // unopened reads the call that ends in the closing tag at text[i:] and has no
@@ -324,27 +260,17 @@ func (p *tagParser) unopened(i int) int {
 	return end
 }
 
-// mendedOrWhole reads calls from JSON, mended where it must be.
-func (r *reader) mendedOrWhole(text string) ([]Call, bool) {
-	if value := json.RawMessage(strings.TrimSpace(text)); len(value) <= maxRepair && json.Valid(value) && depth(value) <= maxDepth {
-		calls, problem := r.calls(value)
-		return calls, problem.Kind == "" && len(calls) > 0
-	}
-	return r.mended(text)
-}
-
-// offered reports whether all the calls are of offered tools.
-func (r *reader) offered(calls []Call) bool {
-	for _, c := range calls {
-		if _, ok := r.tool(c.Name); !ok {
-			return false
-		}
-	}
-	return len(calls) > 0
-}
-
 // skipBlanks gives the place of the first character from offset at on that is
 // not white space.
 func skipBlanks(text string, at int) int {
 	return len(text) - len(strings.TrimLeft(text[at:], blanks))
+}
+
+// skipSeparator is skipBlanks, with a comma or a semicolon among the white space.
+func skipSeparator(text string, at int) int {
+	at = skipBlanks(text, at)
+	if at < len(text) && (text[at] == ';' || text[at] == ',') {
+		at = skipBlanks(text, at+1)
+	}
+	return at
 }

@@ -141,10 +141,11 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 	if i < 0 {
 		return Turn{}, false
 	}
-	end, whole := extent(text[i:])
-	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[min(len(text), i+end):])
+	e := measure(text[i:])
+	end := e.end
+	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+end:])
 	// In the middle of prose it is an example more likely than a call.
-	if !whole || before != "" && after != "" && !otherClose(after) {
+	if !e.closed || before != "" && after != "" && !otherClose(after) {
 		return Turn{}, false
 	}
 	if calls, ok := r.bareCalls(text[i : i+end]); ok {

@@ -153,8 +153,7 @@ func (p *lineParser) call(at place, end int) {
 // mendedCall reads arguments, at body[start:end], that are no JSON object.
 func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	text := strings.TrimSpace(p.body[start:end])
-	_, whole := extent(text)
-	cut := composite(text) && !whole && !p.Ended && end == len(p.body)
+	cut := composite(text) && !measure(text).closed && !p.Ended && end == len(p.body)
 	if !p.Strict && text != "" && !cut {
 		if arguments, repairs, ok := p.argumentsLine(call.Name, text); ok {
 			call.Arguments, call.End = arguments, start+strings.Index(p.body[start:], text)+len(text)
@@ -179,10 +178,7 @@ var keyValue = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=]`)
 // argumentsLine reads arguments that are not JSON: what is almost JSON, with or
 // without a fence; key="value"; the one value that the tool takes.
 func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bool) {
-	tool, known := r.tool(name)
-	if !known {
-		tool, known = r.nearTool(name)
-	}
+	tool, known := r.anyTool(name)
 	if i := strings.IndexAny(text, "{["); i >= 0 && (i == 0 || strings.HasPrefix(text, "```")) {
 		value := json.RawMessage(text)
 		var repairs []Repair
@@ -223,7 +219,7 @@ func (p *lineParser) inName(line string) (Call, bool) {
 	if _, ok := p.tool(call.Name); !ok {
 		return Call{}, false
 	}
-	call.Repairs = withRepair(call.Repairs, RepairArguments)
+	call.Repairs = appendOnce(call.Repairs, RepairArguments)
 	arguments, repairs, ok := p.argumentsLine(call.Name, strings.TrimSpace(m[2]))
 	if strings.TrimSpace(m[2]) == "" {
 		arguments, ok = json.RawMessage("{}"), true
@@ -233,7 +229,7 @@ func (p *lineParser) inName(line string) (Call, bool) {
 	}
 	call.Arguments = arguments
 	for _, r := range repairs {
-		call.Repairs = withRepair(call.Repairs, r)
+		call.Repairs = appendOnce(call.Repairs, r)
 	}
 	return p.fitted(call), true
 }
@@ -246,7 +242,7 @@ func (p *lineParser) plainName(call Call) Call {
 	plain := strings.Trim(call.Name, "`'\"*_[](){}<>“”‘’.,;: \t")
 	if plain != call.Name {
 		if _, ok := p.tool(call.Name); !ok {
-			call.Name, call.Repairs = plain, withRepair(call.Repairs, RepairName)
+			call.Name, call.Repairs = plain, appendOnce(call.Repairs, RepairName)
 		}
 	}
 	return call

@@ -54,7 +54,7 @@ func (p *tagParser) mentioned(i, body int) bool {
 	case placeholder.MatchString(p.text[body:min(len(p.text), body+maxPlaceholder)]):
 		return true
 	}
-	return !lineBegins(p.text, i) && !looksLikeCall(p.text[body:]) && !p.named(body)
+	return !lineBegins(p.text[p.plainAt:], i-p.plainAt) && !looksLikeCall(p.text[body:]) && !p.named(body)
 }
 
 // named reports whether a call whose name comes first begins at text[at:].

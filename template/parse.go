@@ -179,6 +179,16 @@ func (p *tagParser) answered(i int) int {
 	return end
 }
 
+// limit gives the place where a call without a closing tag must have ended: that
+// of the next opening tag, of a response or of an end token, or the end.
+func (p *tagParser) limit(tag string, from int) int {
+	limit := p.tags.index(tag, from)
+	for _, t := range append(slices.Clip(p.ends), p.Response.Open, p.Answer.Open) {
+		limit = min(limit, p.tags.index(t, from))
+	}
+	return limit
+}
+
 // counts reports whether calls count where the parser stands.
 func (p *tagParser) counts() bool { return !p.inThink || p.Think.Calls }
 
@@ -274,27 +284,34 @@ func (p *tagParser) readAnswer(t *Turn, rest string) {
 type finder struct {
 	text string
 	tags []string
-	at   map[string]int // the first occurrence from where it was last asked; len(text) for none
+	seen map[string]sighting
 }
 
+// A sighting is where a tag stands first from an offset on; len(text) for nowhere.
+type sighting struct{ from, at int }
+
 func newFinder(text string, tags ...string) *finder {
-	f := &finder{text: text, at: map[string]int{}}
+	f := &finder{text: text, seen: map[string]sighting{}}
 	f.tags = union(nil, tags)
 	return f
 }
 
 // index gives the first place of the tag from offset from on, or len(text).
-// from must not be smaller than in the call before for the same tag.
 func (f *finder) index(tag string, from int) int {
-	at, known := f.at[tag]
-	if !known || at < from {
-		at = len(f.text)
+	s, known := f.seen[tag]
+	if !known || from < s.from || s.at < from {
+		s = sighting{from, len(f.text)}
 		if i := strings.Index(f.text[from:], tag); i >= 0 && tag != "" {
-			at = from + i
+			s.at = from + i
 		}
-		f.at[tag] = at
+		f.seen[tag] = s
 	}
-	return at
+	return s.at
+}
+
+// here reports whether one of the tags stands at text[at:].
+func (f *finder) here(at int) bool {
+	return slices.ContainsFunc(f.tags, func(t string) bool { return t != "" && strings.HasPrefix(f.text[at:], t) })
 }
 
 // next gives the first tag from offset from on and its place, or len(text). Of

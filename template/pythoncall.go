@@ -22,29 +22,63 @@ func (pythonCalls) opens(Spelling) []string { return nil }
 
 func (pythonCalls) read(_ *tagParser, tag string, i int) int { return i + len(tag) }
 
-// bare reads the list that begins the turn.
+// bare reads the lists that begin the turn or, as models write them too, calls
+// without a list.
 func (k pythonCalls) bare(p *tagParser, i int) int {
-	if !pythonList.MatchString(p.text[i:]) {
-		return i
+	at := i
+	for k.begins(p, at) {
+		next, ok := k.one(p, at)
+		if !ok {
+			return next
+		}
+		if i, at = next, skipSeparator(p.text, next); p.Strict {
+			break
+		}
 	}
-	end, closed := pythonExtent(p.text[i:])
-	if !closed {
-		p.bad(Problem{UnclosedCall, i, len(p.text), "the list of calls has no end"})
-		return len(p.text)
+	return i
+}
+
+// begins reports whether a list of calls, or the call of an offered tool, stands
+// at text[at:].
+func (pythonCalls) begins(p *tagParser, at int) bool {
+	rest := p.text[at:min(len(p.text), at+maxName)]
+	if pythonList.MatchString(rest) {
+		return true
 	}
-	calls, err := p.python(p.text[i : i+end])
-	problem := Problem{}
-	if err != nil {
-		problem = Problem{Kind: BadJSON, Message: "the list is not one of Python calls"}
+	if p.Strict {
+		return false
 	}
-	p.complete(calls, problem, i, i+end)
-	return i + end
+	m := pythonCall.FindString(rest)
+	return m != "" && p.known(strings.TrimRight(m, "(（ \t\r\n")) || pythonQuoted.MatchString(rest)
+}
+
+// one reads the list or the call at text[at:].
+func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
+	if m := pythonEmpty.FindString(p.text[at:]); m != "" { // neither a call nor an answer
+		p.tried = true
+		return at + len(m), true
+	}
+	limit := len(p.text)
+	for _, t := range p.ends {
+		limit = min(limit, p.tags.index(t, at))
+	}
+	end, closed := pythonExtent(p.text[at:limit])
+	if calls, ok := p.pythonMended(p.text[at : at+end]); closed || ok && limit < len(p.text) {
+		problem := Problem{}
+		if !ok {
+			problem = Problem{Kind: BadJSON, Message: "the list is not one of Python calls"}
+		}
+		p.complete(calls, problem, at, at+end)
+		return at + end, true
+	}
+	p.bad(Problem{UnclosedCall, at, limit, "the list of calls has no end"})
+	return limit, false
 }
 
 // dotted reads Llama's "tool.call(key="value")" at text[at:], behind a tag that
 // begins at text[i:].
 func (k pythonCalls) dotted(p *tagParser, i, at int) int {
-	m := pythonCall.FindString(p.text[at:])
+	m := pythonCall.FindString(p.text[at:min(len(p.text), at+maxName)])
 	if m == "" {
 		return at
 	}
@@ -53,8 +87,8 @@ func (k pythonCalls) dotted(p *tagParser, i, at int) int {
 		p.bad(Problem{UnclosedCall, i, len(p.text), "the call has no end"})
 		return len(p.text)
 	}
-	calls, err := p.python(p.text[at : at+end])
-	if err != nil {
+	calls, ok := p.pythonMended(p.text[at : at+end])
+	if !ok {
 		return at
 	}
 	p.complete(calls, Problem{}, i, at+end)
@@ -62,9 +96,12 @@ func (k pythonCalls) dotted(p *tagParser, i, at int) int {
 }
 
 var (
-	// pythonList finds a list whose first element is a call, pythonCall a call.
-	pythonList = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.]*\s*\(`)
-	pythonCall = regexp.MustCompile(`^[A-Za-z_][\w.]*\s*\(`)
+	// pythonList finds a list whose first element is a call, pythonCall a call,
+	// pythonQuoted a call whose name stands in quotes, pythonEmpty an empty list.
+	pythonList   = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.]*\s*[(（]|^\[\s*\]\s*$`)
+	pythonCall   = regexp.MustCompile(`^[A-Za-z_][\w.]*\s*[(（]`)
+	pythonQuoted = regexp.MustCompile(`^\[\s*["'][A-Za-z_][\w.]*["']\s*[(（]`)
+	pythonEmpty  = regexp.MustCompile(`^\[\s*\]\s*$`)
 )
 
 // pythonExtent gives the length of the expression that text begins with: up to
@@ -72,16 +109,16 @@ var (
 func pythonExtent(text string) (end int, closed bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '"', '\'':
+		switch c := text[i]; {
+		case c == '"' || c == '\'':
 			n, ok := pythonStringEnd(text[i:])
 			if !ok {
 				return len(text), false
 			}
 			i += n - 1
-		case '(', '[', '{':
+		case strings.IndexByte("([{", c) >= 0 || strings.HasPrefix(text[i:], "（"):
 			depth++
-		case ')', ']', '}':
+		case strings.IndexByte(")]}", c) >= 0 || strings.HasPrefix(text[i:], "）"):
 			if depth--; depth == 0 {
 				return i + 1, true
 			}
@@ -104,6 +141,20 @@ func pythonStringEnd(text string) (int, bool) {
 		}
 	}
 	return len(text), false
+}
+
+// pythonMended reads calls, with other strings and punctuation where it must.
+func (r *reader) pythonMended(text string) ([]Call, bool) {
+	calls, err := r.python(text)
+	if err == nil || r.Strict {
+		return calls, err == nil
+	}
+	plain, repairs := respellQuotes(text, true)
+	if len(repairs) == 0 || len(text) > maxRepair {
+		return nil, false
+	}
+	calls, err = r.python(plain)
+	return repaired(calls, repairs...), err == nil && len(calls) > 0
 }
 
 // python reads a call or a list of calls.
@@ -160,33 +211,43 @@ func (r *reader) pythonCall(e syntax.Expr) (Call, error) {
 	if call.Name == "" {
 		return Call{}, fmt.Errorf("a call without a name")
 	}
-	tool, known := r.tool(call.Name)
-	if !known {
-		tool, _ = r.nearTool(call.Name)
-	}
+	tool, _ := r.anyTool(call.Name)
 	order := tool.order()
-	var keys []string
-	values := map[string]json.RawMessage{}
+	arguments := dict{}
 	for i, a := range c.Args {
-		var key string
-		if b, ok := a.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
-			id, _ := b.X.(*syntax.Ident)
-			key, a = id.Name, b.Y
-		} else if i < len(order) && !r.Strict {
-			key, call.Repairs = order[i], withRepair(call.Repairs, RepairArguments)
-		} else {
-			return Call{}, fmt.Errorf("an argument without a name")
+		key := ""
+		switch b := a.(type) {
+		case *syntax.BinaryExpr:
+			if id, ok := b.X.(*syntax.Ident); ok && b.Op == syntax.EQ {
+				key, a = id.Name, b.Y
+			}
+		case *syntax.UnaryExpr: // **{…}
+			if b.Op == syntax.STARSTAR {
+				a = b.X
+			}
 		}
-		value, err := pythonValue(a)
+		value, err := r.pythonValue(a)
 		if err != nil {
 			return Call{}, err
 		}
-		if _, twice := values[key]; !twice {
-			keys = append(keys, key)
+		switch {
+		case key != "":
+		case r.Strict:
+			return Call{}, fmt.Errorf("an argument without a name")
+		case kindOf(value) == "object" && len(c.Args) == 1: // f({…})
+			call.Arguments, call.Repairs = value, appendOnce(call.Repairs, RepairArguments)
+			return call, nil
+		case i < len(order):
+			key, call.Repairs = order[i], appendOnce(call.Repairs, RepairArguments)
+		default:
+			return Call{}, fmt.Errorf("more arguments than the tool has")
 		}
-		values[key] = value
+		if _, ok := a.(*syntax.Ident); ok && kindOf(value) == "string" { // city=Oslo
+			call.Repairs = appendOnce(call.Repairs, RepairStrings)
+		}
+		arguments.set(key, value)
 	}
-	call.Arguments = ordered(keys, values)
+	call.Arguments = arguments.encode()
 	return call, nil
 }
 
@@ -202,11 +263,12 @@ func dottedName(e syntax.Expr) string {
 	return ""
 }
 
-// pythonValue spells a literal as JSON.
-func pythonValue(e syntax.Expr) (json.RawMessage, error) {
+// pythonValue spells a literal as JSON. Unless the reading is strict, a word is
+// a text without its quotes.
+func (r *reader) pythonValue(e syntax.Expr) (json.RawMessage, error) {
 	switch e := e.(type) {
 	case *syntax.ParenExpr:
-		return pythonValue(e.X)
+		return r.pythonValue(e.X)
 	case *syntax.Literal:
 		return pythonLiteral(e)
 	case *syntax.Ident:
@@ -218,17 +280,20 @@ func pythonValue(e syntax.Expr) (json.RawMessage, error) {
 		case "None", "null":
 			return json.RawMessage("null"), nil
 		}
+		if !r.Strict {
+			return encode(e.Name)
+		}
 	case *syntax.UnaryExpr:
-		value, err := pythonValue(e.X)
-		if kind := kindOf(value); err == nil && e.Op == syntax.MINUS && (kind == "integer" || kind == "number") {
+		value, err := r.pythonValue(e.X)
+		if kind := kindOf(value); err == nil && e.Op == syntax.MINUS && (kind == "integer" || kind == "number") && value[0] != '-' {
 			return json.RawMessage("-" + string(value)), nil
 		}
 	case *syntax.ListExpr:
-		return pythonElements(e.List)
+		return r.pythonElements(e.List)
 	case *syntax.TupleExpr:
-		return pythonElements(e.List)
+		return r.pythonElements(e.List)
 	case *syntax.DictExpr:
-		return pythonDict(e)
+		return r.pythonDict(e)
 	}
 	return nil, fmt.Errorf("not a literal")
 }
@@ -240,31 +305,33 @@ func pythonLiteral(e *syntax.Literal) (json.RawMessage, error) {
 	case int64, *big.Int:
 		return json.RawMessage(fmt.Sprint(v)), nil
 	case float64:
+		if raw := json.RawMessage(e.Raw); json.Valid(raw) { // no digit is lost
+			return raw, nil
+		}
 		return encode(v)
 	}
 	return nil, fmt.Errorf("not a literal")
 }
 
-func pythonElements(list []syntax.Expr) (json.RawMessage, error) {
+func (r *reader) pythonElements(list []syntax.Expr) (json.RawMessage, error) {
 	values := make([]json.RawMessage, len(list))
 	for i, e := range list {
 		var err error
-		if values[i], err = pythonValue(e); err != nil {
+		if values[i], err = r.pythonValue(e); err != nil {
 			return nil, err
 		}
 	}
 	return encode(values)
 }
 
-func pythonDict(e *syntax.DictExpr) (json.RawMessage, error) {
-	var keys []string
-	values := map[string]json.RawMessage{}
+func (r *reader) pythonDict(e *syntax.DictExpr) (json.RawMessage, error) {
+	d := dict{}
 	for _, item := range e.List {
 		entry, ok := item.(*syntax.DictEntry)
 		if !ok {
 			return nil, fmt.Errorf("not a dictionary")
 		}
-		raw, err := pythonValue(entry.Key)
+		raw, err := r.pythonValue(entry.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -272,16 +339,13 @@ func pythonDict(e *syntax.DictExpr) (json.RawMessage, error) {
 		if json.Unmarshal(raw, &key) != nil {
 			key = string(raw)
 		}
-		value, err := pythonValue(entry.Value)
+		value, err := r.pythonValue(entry.Value)
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := values[key]; !twice {
-			keys = append(keys, key)
-		}
-		values[key] = value
+		d.set(key, value)
 	}
-	return ordered(keys, values), nil
+	return d.encode(), nil
 }
 
 // order gives the names of the tool's parameters as the schema lists them.
@@ -292,19 +356,5 @@ func (t Tool) order() []string {
 	if json.Unmarshal(t.Parameters, &schema) != nil || kindOf(schema.Properties) != "object" {
 		return nil
 	}
-	dec := json.NewDecoder(strings.NewReader(string(schema.Properties)))
-	if _, err := dec.Token(); err != nil {
-		return nil
-	}
-	var names []string
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		var value json.RawMessage
-		if err != nil || !ok || dec.Decode(&value) != nil {
-			return names
-		}
-		names = append(names, name)
-	}
-	return names
+	return keyOrder(schema.Properties)
 }

@@ -56,22 +56,22 @@ type mender struct {
 }
 
 // A rewriting is one repair of a text. What is JSON already stays the same.
-type rewriting struct {
-	repair Repair
-	apply  func(m *mender, text string) string
-}
+type rewriting func(m *mender, text string) (string, []Repair)
 
 // rewritings are tried one after the other, each on what the last one left.
 var rewritings = []rewriting{
-	{RepairAround, func(_ *mender, s string) string { return trimAround(s) }},
-	{RepairJSON5, func(_ *mender, s string) string { return fromJSON5(s) }},
-	{RepairHTML, func(_ *mender, s string) string { return fromHTML(s) }},
-	{RepairTripleQuote, func(_ *mender, s string) string { return tripleQuotes.ReplaceAllStringFunc(s, fromTriple) }},
-	{RepairPunctuation, func(_ *mender, s string) string { return plainPunctuation(s) }},
-	{RepairStrings, func(_ *mender, s string) string { return mendStrings(s) }},
-	{RepairBrackets, func(_ *mender, s string) string { return mendBrackets(s) }},
-	{RepairJSON5, func(_ *mender, s string) string { return fromJSON5(s) }},
-	{RepairJSON, (*mender).lastResort},
+	always(RepairAround, trimAround),
+	always(RepairJSON5, fromJSON5),
+	always(RepairHTML, fromHTML),
+	always(RepairArguments, unquotedObject),
+	func(_ *mender, s string) (string, []Repair) { return respellQuotes(s, false) },
+	always(RepairBrackets, mendBrackets),
+	always(RepairJSON5, fromJSON5),
+	(*mender).lastResort,
+}
+
+func always(r Repair, f func(string) string) rewriting {
+	return func(_ *mender, s string) (string, []Repair) { return f(s), []Repair{r} }
 }
 
 // mend gives the JSON that the text was meant to be and what it took, or false
@@ -82,11 +82,11 @@ func (m *mender) mend(text string) (json.RawMessage, []Repair, bool) {
 	}
 	var done []Repair
 	for _, r := range rewritings {
-		mended := r.apply(m, text)
+		mended, repairs := r(m, text)
 		if mended == text {
 			continue
 		}
-		text, done = mended, append(done, r.repair)
+		text, done = mended, appendOnce(done, repairs...)
 		if value := strings.TrimSpace(text); composite(value) && json.Valid([]byte(value)) {
 			return json.RawMessage(value), done, true
 		}
@@ -113,17 +113,17 @@ func nesting(text string) int {
 }
 
 // lastResort is the library that guesses what is missing.
-func (m *mender) lastResort(text string) string {
+func (m *mender) lastResort(text string) (string, []Repair) {
 	cost := len(text) * (1 + strings.Count(text, "{") + strings.Count(text, "[") + strings.Count(text, `"`) +
 		strings.Count(text, "'") + strings.Count(text, ":") + strings.Count(text, `\`))
 	if m.work += cost; m.work > maxRepairWork {
-		return text
+		return text, nil
 	}
 	mended, err := guarded(text)
 	if err != nil {
-		return text
+		return text, nil
 	}
-	return mended
+	return mended, []Repair{RepairJSON}
 }
 
 // guarded keeps a fault of the library from ending more than the repair.
@@ -143,20 +143,35 @@ func trimAround(text string) string {
 	if start < 0 {
 		return text
 	}
-	end, closed := extent(text[start:])
-	switch rest := strings.TrimSpace(text[start+end:]); {
-	case !closed: // only a fence at the end is known not to belong to it
+	e := measure(text[start:])
+	switch rest := strings.TrimSpace(text[start+e.end:]); {
+	case !e.closed: // only a fence at the end is known not to belong to it
 		return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text[start:]), "```"))
-	case rest == "" || strings.Trim(rest, "]} \t\r\n") == "": // closing brackets too many are another repair
+	case strings.Trim(rest, "]} \t\r\n") == "", closedTooEarly(rest): // brackets too many are another repair
 		return strings.TrimSpace(text[start:])
 	}
-	return text[start : start+end]
+	return text[start : start+e.end]
 }
 
-// extent gives the length of the bracketed value that text begins with, and
-// whether its bracket is closed. Strings are between double quotes.
-func extent(text string) (end int, closed bool) {
-	depth, quoted := 0, false
+// closedTooEarly reports whether an object goes on behind its end: }, "key": …
+func closedTooEarly(rest string) bool {
+	rest, comma := strings.CutPrefix(rest, ",")
+	return comma && strings.HasPrefix(strings.TrimLeft(rest, blanks), `"`)
+}
+
+// An extent is how far the bracketed value goes that a text begins with.
+type extent struct {
+	end    int
+	closed bool // its bracket is closed, by its own kind
+	quoted bool // the text ends inside a string between double quotes
+}
+
+// measure finds the end of a bracketed value. A bracket of the other kind closes
+// those that are open inside of its own: [{"a": 1] is a list.
+func measure(text string) extent {
+	var open []byte
+	var count [2]int // of each kind
+	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -165,12 +180,22 @@ func extent(text string) (end int, closed bool) {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			depth++
+			open = append(open, c)
+			count[c>>5&1]++
 		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1, true
+			kind := c >> 5 & 1
+			for count[kind] > 0 && len(open) > 0 {
+				last := open[len(open)-1]
+				open = open[:len(open)-1]
+				count[last>>5&1]--
+				if closer(last) == c {
+					break
+				}
+			}
+			if len(open) == 0 {
+				return extent{end: i + 1, closed: true}
 			}
 		}
 	}
-	return len(text), false
+	return extent{end: len(text), quoted: quoted}
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/titanous/json5"
 )
@@ -104,122 +103,19 @@ func fromHTML(text string) string {
 	return html.UnescapeString(text)
 }
 
-// tripleQuotes finds strings as Python writes them over lines.
-var tripleQuotes = regexp.MustCompile(`(?s)"""(.*?)"""|'''(.*?)'''`)
-
-// fromTriple spells a string between triple quotes as JSON.
-func fromTriple(s string) string { return pythonString(s[3 : len(s)-3]) }
-
-// plainPunctuation spells the punctuation between strings in ASCII: the quotes
-// around them, colons, commas, brackets and spaces.
-func plainPunctuation(text string) string {
-	var b strings.Builder
-	closing := "" // the quotes that end the string at hand
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		c := text[i : i+size]
-		i += size
-		switch {
-		case closing == `"`:
-			if r == '\\' && i < len(text) {
-				_, n := utf8.DecodeRuneInString(text[i:])
-				c += text[i : i+n]
-				i += n
-			}
-			if r == '"' {
-				closing = ""
-			}
-			b.WriteString(c)
-		case closing != "" && strings.ContainsRune(closing, r):
-			closing = ""
-			b.WriteByte('"')
-		case closing != "" && r == '"':
-			b.WriteString(`\"`)
-		case closing != "":
-			b.WriteString(c)
-		default:
-			plain := c
-			plain, closing = plainMark(r, c)
-			b.WriteString(plain)
-		}
+// unquotedObject takes the quotes from an object that stands in them with quotes
+// of its own: "arguments": "{"city": "Oslo"}".
+func unquotedObject(text string) string {
+	if !strings.Contains(text, `"{"`) && !strings.Contains(text, `"{'`) {
+		return text
 	}
-	return b.String()
+	return quotedEnd.ReplaceAllString(quotedStart.ReplaceAllString(text, "$1{$2"), "}$1")
 }
 
-// plainMark gives the ASCII spelling of a character between strings and, for
-// one that opens a string, those that end it.
-func plainMark(r rune, c string) (plain, closing string) {
-	switch r {
-	case '"':
-		return c, `"`
-	case '“', '”', '„', '‟', '＂':
-		return `"`, "“”‟＂"
-	case '«', '»':
-		return `"`, "«»"
-	case '：':
-		return ":", ""
-	case '，', '、':
-		return ",", ""
-	case '｛':
-		return "{", ""
-	case '｝':
-		return "}", ""
-	case '［', '【':
-		return "[", ""
-	case '］', '】':
-		return "]", ""
-	case '\u00a0', '\u3000', '\u2002', '\u2003', '\u2009', '\u202f':
-		return " ", ""
-	case '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff':
-		return "", ""
-	}
-	return c, ""
-}
-
-// mendStrings escapes what may not stand in a JSON string as it is: line ends,
-// tabs, other control characters, and backslashes that begin no escape.
-func mendStrings(text string) string {
-	var b strings.Builder
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case !quoted || c == '"':
-			quoted = quoted != (c == '"')
-			b.WriteByte(c)
-		case c == '\\':
-			next := text[i+1 : min(i+6, len(text))]
-			switch {
-			case next == "":
-				b.WriteString(`\\`)
-			case next[0] == '\'':
-				b.WriteByte('\'')
-				i++
-			case next[0] == 'u' && len(next) == 5 && isHex(next[1:]), strings.IndexByte(`"\/bfnrt`, next[0]) >= 0:
-				b.WriteByte(c)
-				b.WriteByte(next[0])
-				i++
-			default:
-				b.WriteString(`\\`)
-			}
-		case c < 0x20:
-			quotedControl := pythonString(string(rune(c)))
-			b.WriteString(quotedControl[1 : len(quotedControl)-1])
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-func isHex(s string) bool {
-	for i := range len(s) {
-		if c := s[i] | 0x20; (s[i] < '0' || s[i] > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+var (
+	quotedStart = regexp.MustCompile(`(:\s*)"\{(["'])`)
+	quotedEnd   = regexp.MustCompile(`\}"(\s*[},\]])`)
+)
 
 // mendBrackets closes what is open, puts in brackets that others need, and
 // leaves out those that close nothing or open an object inside of a key.

@@ -75,7 +75,8 @@ func (r *reader) tagged(spec CallTag, inner string) (Call, Problem) {
 		values[argument] = known[argument].fromTexts(list)
 	}
 	slices.Sort(keys)
-	call.Arguments = ordered(keys, values)
+	arguments := dict{keys, values}
+	call.Arguments = arguments.encode()
 	if len(keys) == 0 {
 		return call, Problem{Kind: BadJSON, Message: "the call is empty"}
 	}
@@ -91,7 +92,7 @@ func (r *reader) strayText(spec CallTag, text string, known map[string]parameter
 		}
 		words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\r\n[];，、", c) })
 		if len(words) > 0 {
-			found[argument], call.Repairs = words, withRepair(call.Repairs, RepairArguments)
+			found[argument], call.Repairs = words, appendOnce(call.Repairs, RepairArguments)
 		}
 		return
 	}

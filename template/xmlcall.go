@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -40,24 +41,23 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 		p.write(tag)
 		return body
 	}
-	x := xmlReader{p: p, at: at}
+	x := xmlReader{p: p, at: at, limit: p.limit(p.Call.Open, at)}
+	if !wrapped {
+		x.limit = min(x.limit, p.tags.index(p.Call.Name[0], at))
+	}
 	call, problem := x.call()
 	end := x.at
-	if wrapped {
-		after := skipBlanks(p.text, end)
-		if strings.HasPrefix(p.text[after:], p.Call.Close) {
-			end = after + len(p.Call.Close)
-		} else if problem.Kind == "" {
-			if p.Strict {
-				problem = Problem{Kind: UnclosedCall, Message: "the call has no closing tag"}
-			}
-			call.Repairs = withRepair(call.Repairs, RepairClose)
-		}
-	} else {
-		call.Repairs = withRepair(call.Repairs, RepairOpen)
-		if after := skipBlanks(p.text, end); strings.HasPrefix(p.text[after:], p.Call.Close) {
-			end = after + len(p.Call.Close)
-		}
+	after := skipBlanks(p.text, end)
+	switch closed := strings.HasPrefix(p.text[after:], p.Call.Close); {
+	case closed:
+		end = after + len(p.Call.Close)
+	case wrapped && p.Strict && problem.Kind == "":
+		problem = Problem{Kind: UnclosedCall, Message: "the call has no closing tag"}
+	case wrapped:
+		call.Repairs = appendOnce(call.Repairs, RepairClose)
+	}
+	if !wrapped {
+		call.Repairs = appendOnce(call.Repairs, RepairOpen)
 	}
 	if problem.Kind == UnclosedCall && !p.counts() {
 		p.write(p.text[i:body]) // a mention
@@ -105,168 +105,197 @@ func (r *reader) mendedJSON(text string) ([]Call, bool) {
 
 // An xmlReader reads one call.
 type xmlReader struct {
-	p  *tagParser
-	at int
+	p     *tagParser
+	at    int
+	limit int // the next call, or a response, begins there
+	known map[string]parameter
+	dict  dict
 }
 
 // call reads from behind "<function=" on, up to and with its closing tag.
-func (x *xmlReader) call() (call Call, problem Problem) {
-	name, ok := x.attribute()
-	if !ok {
+func (x *xmlReader) call() (Call, Problem) {
+	var call Call
+	var ok bool
+	if call.Name, ok = x.attribute(); !ok {
+		x.at = x.limit
 		return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
 	}
-	call = Call{Name: name}
-	if name == "" {
+	var problem Problem
+	if call.Name == "" {
 		problem = Problem{Kind: MissingName, Message: "the call does not say which tool"}
 	}
-	tool, known := x.p.tool(name)
-	if !known {
-		tool, _ = x.p.nearTool(name)
-	}
-	known2 := tool.parameters()
-	var keys []string
-	values := map[string]json.RawMessage{}
-	closeName, argument := closingOf(x.p.Call.Name[0]), x.p.Call.Arguments[0]
+	tool, _ := x.p.anyTool(call.Name)
+	x.known = tool.parameters()
 	for {
-		rest := strings.TrimLeft(x.p.text[x.at:], blanks)
-		x.at = len(x.p.text) - len(rest)
-		switch {
-		case strings.HasPrefix(rest, argument):
-			x.at += len(argument)
-			key, value, closed, ok := x.value()
+		x.at = skipBlanks(x.p.text, x.at)
+		rest := x.p.text[x.at:]
+		switch closeName := closingOf(x.p.Call.Name[0]); {
+		case strings.HasPrefix(rest, x.p.Call.Arguments[0]):
+			x.at += len(x.p.Call.Arguments[0])
+			repairs, ok := x.parameter()
 			if !ok {
+				x.at = x.limit
 				return call, Problem{Kind: UnclosedCall, Message: "a parameter has no end"}
 			}
-			if !closed {
-				call.Repairs = withRepair(call.Repairs, RepairClose)
-			}
-			if _, twice := values[key]; !twice {
-				keys = append(keys, key)
-			}
-			values[key] = known2[key].fromText(value)
+			call.Repairs = appendOnce(call.Repairs, repairs...)
 		case strings.HasPrefix(rest, closeName):
 			x.at += len(closeName)
-			call.Arguments = ordered(keys, values)
+			call.Arguments = x.dict.encode()
 			return call, problem
-		case !x.p.Strict && (strings.HasPrefix(rest, x.p.Call.Close) || rest == "" && len(keys) > 0):
-			call.Arguments = ordered(keys, values)
-			call.Repairs = withRepair(call.Repairs, RepairClose)
+		case !x.p.Strict && (strings.HasPrefix(rest, x.p.Call.Close) || rest != "" && x.at >= x.limit):
+			call.Arguments, call.Repairs = x.dict.encode(), appendOnce(call.Repairs, RepairClose)
 			return call, problem
 		case rest == "":
 			return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
+		case !x.p.Strict && x.child():
+			call.Repairs = appendOnce(call.Repairs, RepairTags)
 		default:
-			return x.stray(call, keys, values, rest)
+			return x.stray(call)
 		}
 	}
 }
 
+// parameter reads a parameter from behind "<parameter=" on.
+func (x *xmlReader) parameter() (repairs []Repair, ok bool) {
+	key, ok := x.attribute()
+	if !ok {
+		return nil, false
+	}
+	end, after, ok := x.valueEnd()
+	if !ok {
+		return nil, false
+	}
+	if !strings.HasPrefix(x.p.text[end:], closingOf(x.p.Call.Arguments[0])) {
+		repairs = []Repair{RepairClose}
+	}
+	x.set(key, x.p.text[x.at:end])
+	x.at = after
+	return repairs, true
+}
+
+func (x *xmlReader) set(key, value string) {
+	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
+	x.dict.set(key, x.known[key].fromText(value))
+}
+
+// valueEnd gives the end of the value at hand and of its closing tag. A closing
+// tag ends it where another parameter or the end of the call follows, elsewhere
+// it is a part of it; if none does, the first one ends it.
+func (x *xmlReader) valueEnd() (end, after int, ok bool) {
+	tags, closing, argument := x.p.tags, closingOf(x.p.Call.Arguments[0]), x.p.Call.Arguments[0]
+	closeName := closingOf(x.p.Call.Name[0])
+	first := tags.index(closing, x.at)
+	if !x.p.Strict { // the next parameter, or the end of the call, comes first
+		next := min(tags.index("\n"+argument, x.at), tags.index("\n"+closeName, x.at))
+		if first >= x.limit {
+			next = min(next, tags.index(closeName, x.at), tags.index(x.p.Call.Close, x.at))
+		}
+		if next < min(first, x.limit) {
+			return next, next, true
+		}
+	}
+	stop := min(tags.index(closeName, x.at), x.limit)
+	for c := first; c < x.limit; c = tags.index(closing, c+len(closing)) {
+		rest := strings.TrimLeft(x.p.text[c+len(closing):], blanks)
+		if strings.HasPrefix(rest, argument) || strings.HasPrefix(rest, closeName) || strings.HasPrefix(rest, x.p.Call.Close) {
+			return c, c + len(closing), true
+		}
+		if c > stop {
+			break
+		}
+	}
+	return first, first + len(closing), first < x.limit
+}
+
+// child reads an argument whose tag is its name: <city>Oslo</city>.
+func (x *xmlReader) child() bool {
+	m := childTag.FindStringSubmatch(x.p.text[x.at:min(len(x.p.text), x.at+maxTag)])
+	if m == nil {
+		return false
+	}
+	if _, ok := x.known[m[1]]; !ok {
+		return false
+	}
+	from, closing := x.at+len(m[0]), "</"+m[1]+">"
+	end := x.p.tags.index(closing, from)
+	if end >= x.limit {
+		return false
+	}
+	x.set(m[1], x.p.text[from:end])
+	x.at = end + len(closing)
+	return true
+}
+
+var childTag = regexp.MustCompile(`^<([\w-]+)>`)
+
 // stray handles text where a parameter is expected: JSON arguments, or nothing
 // that can be read.
-func (x *xmlReader) stray(call Call, keys []string, values map[string]json.RawMessage, rest string) (Call, Problem) {
-	end, found := x.end()
-	inner := strings.TrimSpace(rest[:max(0, end-x.at)])
-	x.at = end
-	if !found {
+func (x *xmlReader) stray(call Call) (Call, Problem) {
+	from := x.at
+	closeName := closingOf(x.p.Call.Name[0])
+	end := min(x.p.tags.index(closeName, from), x.p.tags.index(x.p.Call.Close, from), x.limit)
+	if x.at = end; end == len(x.p.text) {
 		return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
 	}
-	call.Arguments = ordered(keys, values)
-	if !x.p.Strict && len(keys) == 0 && composite(inner) {
-		value := json.RawMessage(inner)
-		if !json.Valid(value) {
-			value, _, _ = x.p.mend(inner)
-		}
-		if _, ok := object(value); ok {
-			call.Arguments, call.Repairs = value, withRepair(call.Repairs, RepairSpelling)
+	if strings.HasPrefix(x.p.text[end:], closeName) {
+		x.at += len(closeName)
+	}
+	call.Arguments = x.dict.encode()
+	inner := strings.TrimSpace(x.p.text[from:end])
+	switch {
+	case x.p.Strict:
+	case len(x.dict.keys) > 0:
+		call.Repairs = appendOnce(call.Repairs, RepairAround)
+		return call, Problem{}
+	case composite(inner):
+		if value, repairs, ok := x.p.mendedValue(strings.TrimRight(inner, ") \n")); ok && kindOf(value) == "object" {
+			call.Arguments, call.Repairs = value, appendOnce(call.Repairs, append(repairs, RepairSpelling)...)
 			return call, Problem{}
 		}
-	}
-	if !x.p.Strict && len(keys) > 0 {
-		call.Repairs = withRepair(call.Repairs, RepairAround)
-		return call, Problem{}
 	}
 	return call, Problem{Kind: BadJSON, Message: "text where a parameter is expected"}
 }
 
-// end gives the place behind the function's closing tag, or where the call's stands.
-func (x *xmlReader) end() (int, bool) {
-	closeName := closingOf(x.p.Call.Name[0])
-	n := strings.Index(x.p.text[x.at:], closeName)
-	m := strings.Index(x.p.text[x.at:], x.p.Call.Close)
-	switch {
-	case n >= 0 && (m < 0 || n < m):
-		return x.at + n + len(closeName), true
-	case m >= 0:
-		return x.at + m, true
-	}
-	return len(x.p.text), false
-}
-
-// attribute reads up to the ">" that ends a tag, on one line.
+// attribute reads up to the ">" that ends a tag, on one line. A parenthesis or a
+// brace, behind which JSON stands, ends it as well.
 func (x *xmlReader) attribute() (string, bool) {
-	n := strings.IndexAny(x.p.text[x.at:], ">\n")
-	if n < 0 {
+	n := strings.IndexAny(x.p.text[x.at:], ">\n({")
+	if n < 0 || x.p.Strict && strings.IndexByte("({", x.p.text[x.at+n]) >= 0 {
 		return "", false
 	}
 	name := strings.Trim(x.p.text[x.at:x.at+n], " \t\"'/")
-	x.at += n + 1
+	if x.at += n; x.p.text[x.at] != '{' {
+		x.at++
+	}
 	return name, true
 }
 
-// value reads a parameter from behind "<parameter=" on. closed is false where
-// its closing tag is missing and something else ends it.
-func (x *xmlReader) value() (key, value string, closed, ok bool) {
-	if key, ok = x.attribute(); !ok {
-		return "", "", false, false
-	}
-	closing, argument := closingOf(x.p.Call.Arguments[0]), x.p.Call.Arguments[0]
-	closeName := closingOf(x.p.Call.Name[0])
-	text := x.p.text[x.at:]
-	end, after := -1, 0
-	// A closing tag ends the value where another parameter or the end of the
-	// call follows; elsewhere it is part of the value.
-	for from := 0; ; {
-		n := strings.Index(text[from:], closing)
-		if n < 0 {
-			break
-		}
-		rest := strings.TrimLeft(text[from+n+len(closing):], blanks)
-		if end < 0 {
-			end, after = from+n, from+n+len(closing)
-		}
-		if strings.HasPrefix(rest, argument) || strings.HasPrefix(rest, closeName) || strings.HasPrefix(rest, x.p.Call.Close) {
-			end, after = from+n, from+n+len(closing)
-			break
-		}
-		if stop := strings.Index(text, closeName); stop >= 0 && stop < from+n || strings.HasPrefix(rest, "<") {
-			break
-		}
-		from += n + len(closing)
-	}
-	closed = end >= 0
-	if i := strings.Index(text, "\n"+argument); i >= 0 && (end < 0 || i < end) && !x.p.Strict {
-		end, after, closed = i, i+1, false
-	}
-	if i := strings.Index(text, closeName); end < 0 && i >= 0 && !x.p.Strict {
-		end, after = i, i
-	}
-	if end < 0 {
-		return "", "", false, false
-	}
-	x.at += after
-	value = strings.TrimPrefix(text[:end], "\n")
-	return key, strings.TrimSuffix(value, "\n"), closed, true
+// A dict is a JSON object with its keys in order; a key that is set again keeps
+// its place and has the last value.
+type dict struct {
+	keys   []string
+	values map[string]json.RawMessage
 }
 
-// ordered is an object with its keys in order.
-func ordered(keys []string, values map[string]json.RawMessage) json.RawMessage {
+func (d *dict) set(key string, value json.RawMessage) {
+	if d.values == nil {
+		d.values = map[string]json.RawMessage{}
+	}
+	if _, twice := d.values[key]; !twice {
+		d.keys = append(d.keys, key)
+	}
+	d.values[key] = value
+}
+
+func (d *dict) encode() json.RawMessage {
 	var b strings.Builder
 	b.WriteByte('{')
-	for i, k := range keys {
+	for i, k := range d.keys {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(pythonString(k) + ": ")
-		b.Write(values[k])
+		b.Write(d.values[k])
 	}
 	b.WriteByte('}')
 	return json.RawMessage(b.String())

@@ -1,0 +1,182 @@
+package template
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// mended reads calls from a text with a known end that is not quite JSON: what
+// stands between the tags, or a value with its brackets.
+func (r *reader) mended(text string) ([]Call, bool) {
+	if r.Strict {
+		return nil, false
+	}
+	for _, read := range []func(*reader, string) ([]Call, bool){
+		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).named, (*reader).pythonic, (*reader).foreignCalls, (*reader).almostJSON,
+	} {
+		if calls, ok := read(r, text); ok && len(calls) > 0 {
+			return calls, true
+		}
+	}
+	return nil, false
+}
+
+// mendedOrWhole reads calls from JSON, mended where it must be.
+func (r *reader) mendedOrWhole(text string) ([]Call, bool) {
+	if value := json.RawMessage(strings.TrimSpace(text)); len(value) <= maxRepair && json.Valid(value) && depth(value) <= maxDepth {
+		calls, problem := r.calls(value)
+		return calls, problem.Kind == "" && len(calls) > 0
+	}
+	return r.mended(text)
+}
+
+// almostJSON reads what the repairs make JSON of.
+func (r *reader) almostJSON(text string) ([]Call, bool) {
+	value, repairs, ok := r.mend(text)
+	if !ok {
+		return nil, false
+	}
+	calls, problem := r.calls(value)
+	return repaired(calls, repairs...), problem.Kind == ""
+}
+
+// sequence reads several JSON values one after the other.
+func (r *reader) sequence(text string) ([]Call, bool) {
+	var out []Call
+	n := 0
+	for at := skipBlanks(text, 0); at < len(text); n++ {
+		value, size, err := r.json.read(text[at:])
+		if err != nil || kindOf(value) != "object" {
+			return nil, false
+		}
+		calls, problem := r.calls(value)
+		if problem.Kind != "" {
+			return nil, false
+		}
+		out = append(out, calls...)
+		at = skipSeparator(text, at+size)
+	}
+	return repaired(out, RepairNesting), n > 1
+}
+
+// quotedCall reads a call that is a JSON string as a whole.
+func (r *reader) quotedCall(text string) ([]Call, bool) {
+	var inner string
+	if !strings.HasPrefix(strings.TrimSpace(text), `"`) || json.Unmarshal([]byte(text), &inner) != nil || !composite(strings.TrimSpace(inner)) {
+		return nil, false
+	}
+	calls, ok := r.mendedOrWhole(inner)
+	return repaired(calls, RepairNesting), ok
+}
+
+// named reads the name of an offered tool and its arguments as JSON behind it,
+// perhaps in a fence or in parentheses.
+func (r *reader) named(text string) ([]Call, bool) {
+	i := strings.IndexAny(text, "{[")
+	if i <= 0 || i > maxName {
+		return nil, false
+	}
+	name, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(text[:i]), "(: \n"), "\n```")
+	if strings.HasSuffix(name, "[ARGS]") || r.Call.Between != "" && strings.HasSuffix(name, r.Call.Between) {
+		name = strings.TrimSuffix(name, r.Call.Between)
+	}
+	tool, ok := r.anyTool(strings.TrimSpace(name))
+	if !ok {
+		return nil, false
+	}
+	value, repairs, ok := r.mendedValue(strings.TrimRight(text[i:], ")` \t\r\n"))
+	if !ok {
+		return nil, false
+	}
+	arguments, more, ok := r.arguments(tool.Name, value)
+	if !ok {
+		return nil, false
+	}
+	call := Call{Name: name, Arguments: arguments, Repairs: appendOnce(repairs, more...)}
+	return repaired([]Call{r.fitted(call)}, RepairSpelling), true
+}
+
+// mendedValue gives an object or a list that a text is, or was meant to be.
+func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {
+	if value := json.RawMessage(strings.TrimSpace(text)); composite(string(value)) && json.Valid(value) {
+		return value, nil, true
+	}
+	return r.mend(text)
+}
+
+// pythonic reads calls as Python writes them.
+func (r *reader) pythonic(text string) ([]Call, bool) {
+	text = strings.TrimSpace(text)
+	if !pythonCall.MatchString(text) && !pythonList.MatchString(text) {
+		return nil, false
+	}
+	calls, ok := r.pythonMended(text)
+	return repaired(calls, RepairSpelling), ok && r.offered(calls)
+}
+
+// bodied reads a call with a body: some of it is not as it should be.
+func (r *reader) bodied(text string) ([]Call, bool) {
+	b := r.Call.Body
+	if b.Open == "" {
+		return nil, false
+	}
+	before, rest, found := strings.Cut(text, b.Open)
+	after := ""
+	if found {
+		rest, after, _ = strings.Cut(rest, b.Close)
+	} else if before, rest, found = fencedBody(text); !found {
+		return nil, false
+	}
+	if strings.TrimSpace(before) == "" && strings.TrimSpace(after) != "" {
+		before = after
+	}
+	calls, ok := []Call{{Name: b.Tool, Arguments: json.RawMessage("{}"), Repairs: []Repair{RepairName}}}, b.Tool != ""
+	if some, read := r.mendedOrWhole(before); read {
+		calls, ok = some, true
+	}
+	return repaired(r.withBody(calls, rest), RepairAround), ok
+}
+
+// fencedBody finds a code block behind a JSON value.
+func fencedBody(text string) (before, body string, ok bool) {
+	i := strings.Index(text, "{")
+	if i < 0 {
+		return "", "", false
+	}
+	e := measure(text[i:])
+	rest := strings.TrimLeft(text[i+e.end:], blanks)
+	if !strings.HasPrefix(rest, fenceMark) {
+		return "", "", false
+	}
+	_, body, ok = strings.Cut(rest, "\n")
+	body, _, closed := strings.Cut(body, "\n"+fenceMark)
+	return text[:i+e.end], body, ok && closed
+}
+
+// withBody gives the last of the calls a body as an argument.
+func (r *reader) withBody(calls []Call, body string) []Call {
+	if len(calls) == 0 {
+		return calls
+	}
+	c := &calls[len(calls)-1]
+	keys, _ := object(c.Arguments)
+	if keys == nil {
+		keys = map[string]json.RawMessage{}
+	}
+	body = strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(body, "\r"), "\n"), blanks)
+	keys[r.Call.Body.Argument], _ = encode(body)
+	if arguments, err := encode(keys); err == nil {
+		c.Arguments = arguments
+	}
+	return calls
+}
+
+// offered reports whether all the calls are of offered tools.
+func (r *reader) offered(calls []Call) bool {
+	for _, c := range calls {
+		if _, ok := r.tool(c.Name); !ok {
+			return false
+		}
+	}
+	return len(calls) > 0
+}
