@@ -120,7 +120,7 @@ func unreadable(name string, err error) error {
 //     generations, from the words that close the model's turn to those that
 //     open it again;
 //   - "calls" spells the calls of a turn as the model writes them (.Calls, each
-//     with .Name, .Arguments, .Pairs and .Values, see [Format.Write]);
+//     with .Name, .Arguments, .Pairs, .Values and .Lists, see [Format.Write]);
 //   - "force" is the note that asks for the final answer without tools
 //     (.Reason, a clause such as "the limit of 5 calls is reached", or empty);
 //   - "nudge" is the note for a turn that leads nowhere (.Kind, a ProblemKind);
