@@ -12,7 +12,7 @@ import (
 // The exit codes.
 const (
 	exitAnswered    = 0 // or a criterion fired
-	exitNoAnswer    = 1 // or none did
+	exitNoAnswer    = 1 // or none did, or a format does not pass a check
 	exitUsage       = 2 // flags, configuration, format, criteria, corpus, question, text
 	exitServer      = 3
 	exitInterrupted = 130

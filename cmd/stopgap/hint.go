@@ -21,7 +21,7 @@ import (
 func (a *app) explain(err error) {
 	var end *ending
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired):
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired), errors.Is(err, errFindings):
 		return
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return // whoever interrupts knows it

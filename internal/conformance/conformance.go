@@ -42,9 +42,14 @@ func Check(f *template.Format) []Finding {
 	return out
 }
 
-// Results makes one check after the other.
+// Results makes one check after the other. A format without runs of its own has
+// one result, which says so.
 func Results(f *template.Format) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
+		if reason := Unplayable(f); reason != "" {
+			yield(Result{Check: "runs", Skipped: reason})
+			return
+		}
 		for _, c := range checks {
 			if !yield(c.result(f)) {
 				return
@@ -97,8 +102,8 @@ var checks = []check{
 }
 
 func (c check) result(f *template.Format) Result {
-	r := Result{Check: c.name, Skipped: Unplayable(f)}
-	if r.Skipped == "" && c.needs != nil {
+	r := Result{Check: c.name}
+	if c.needs != nil {
 		r.Skipped = c.needs(f)
 	}
 	if r.Skipped == "" {

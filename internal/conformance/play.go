@@ -226,6 +226,15 @@ func (s *stage) follow(where string, sc scene, want ...string) take {
 	return t
 }
 
+// Call is a call as the format spells it, "" where it has none of its own.
+func Call(f *template.Format) string {
+	if Unplayable(f) != "" {
+		return ""
+	}
+	s := newStage(f)
+	return s.written(template.Turn{Calls: s.calls[:1]}, false)
+}
+
 // Play gives the segments of an example run: a thought, calls, their results
 // and the answer, as far as the format has them. The error says why there is
 // none.

@@ -19,6 +19,7 @@ const (
 	question       = "Who found the owl of Ely?"
 	secondQuestion = "And when was that?"
 	thought        = "I should look it up."
+	conclusion     = "That settles it."
 	answer         = "Ann Weaver found it."
 	secondAnswer   = "It was in 1999."
 	invention      = "This was never found by any tool."
@@ -94,13 +95,13 @@ var replies = []string{"[document 7] The owl of Ely was found by Ann Weaver.", "
 
 // add adds a tool with texts as arguments, and a call of it.
 func (s *stage) add(name, description string, arguments map[string]string) {
-	properties := map[string]any{}
+	schema := struct { // in the order that people write
+		Type       string                       `json:"type"`
+		Properties map[string]map[string]string `json:"properties"`
+		Required   []string                     `json:"required,omitempty"`
+	}{Type: "object", Properties: map[string]map[string]string{}, Required: slices.Sorted(maps.Keys(arguments))}
 	for argument := range arguments {
-		properties[argument] = map[string]string{"type": "string"}
-	}
-	schema := map[string]any{"type": "object", "properties": properties}
-	if len(arguments) > 0 {
-		schema["required"] = slices.Sorted(maps.Keys(arguments))
+		schema.Properties[argument] = map[string]string{"type": "string"}
 	}
 	s.calls = append(s.calls, template.Call{Name: name, Arguments: encode(arguments)})
 	s.tools = append(s.tools, &prop{
@@ -109,7 +110,7 @@ func (s *stage) add(name, description string, arguments map[string]string) {
 	})
 }
 
-// encode is the JSON of maps and texts, which always have one.
+// encode is the JSON of what is made up here, which always has one.
 func encode(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -157,7 +158,11 @@ func (s *stage) calling(calls ...template.Call) template.Turn {
 }
 
 func (s *stage) answering(text string) template.Turn {
-	return s.thinks(template.Turn{Text: text, Answer: text, Answered: true})
+	t := s.thinks(template.Turn{Text: text, Answer: text, Answered: true})
+	if t.Think != "" {
+		t.Think = conclusion
+	}
+	return t
 }
 
 // written spells a turn; a turn that has no spelling is a finding.
