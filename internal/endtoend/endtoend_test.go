@@ -40,42 +40,95 @@ const (
 
 // A system is a format and what its model writes in three turns.
 type system struct {
-	format string
+	format *template.Format
 	turns  []automaton.Turn
-	// halts is the name of the criterion that ends the first two turns; empty
-	// where the model's end-of-generation token does.
-	halts string
-	// tail is what the model would have gone on to write.
-	tail string
+	// halts are the names of the criteria that may end the first two turns;
+	// none where the model's end-of-generation token does.
+	halts []string
 }
 
-var systems = []system{
-	{
-		format: "qwen",
-		turns: []automaton.Turn{
-			{After: "<|im_start|>assistant\n", Text: "<think>\nI look it up.\n</think>\n\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": " + first + "}}\n</tool_call>"},
-			{After: firstEnds + "\n</tool_response><|im_end|>\n<|im_start|>assistant\n", Text: "<think>\nThe Lantern.\n</think>\n\n<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": " + second + "}}\n</tool_call>"},
-			{After: secondEnds + "\n</tool_response><|im_end|>\n<|im_start|>assistant\n", Text: "<think>\nNow I know.\n</think>\n\n" + answer},
-		},
-	},
-	{
-		format: "qwq",
-		turns: []automaton.Turn{
-			{After: "<|im_start|>assistant\n<think>\n", Text: "I look it up.\n<tool_call>\n{\"action\": \"search\", \"action_input\": {\"query\": " + first + "}}\n</tool_call>\nNow I wait for it."},
-			{After: firstEnds + "\n</tool_response>\n", Text: "The Lantern.\n<tool_call>\n{\"action\": \"search\", \"action_input\": {\"query\": " + second + "}}\n</tool_call>\nAnd I wait once more."},
-			{After: secondEnds + "\n</tool_response>\n", Text: "Now I know.\n</think>\n\n" + answer},
-		},
-		halts: "call", tail: "wait",
-	},
-	{
-		format: "react",
-		turns: []automaton.Turn{
-			{After: question + "\nThought:", Text: " I look it up.\nAction: search\nAction Input: {\"query\": " + first + "}\nObservation: I make something up."},
-			{After: firstEnds + "\nThought:", Text: " The Lantern it is.\nAction: search\nAction Input: {\"query\": " + second + "}\nObservation: And make up more."},
-			{After: secondEnds + "\nThought:", Text: " I now know the final answer\nFinal Answer: " + answer},
-		},
-		halts: "observation", tail: "make",
-	},
+// systems are the formats in which a model can call search. What the model
+// writes is spelled by the format itself, and begins where its prompts end.
+func systems(t testing.TB) []system {
+	t.Helper()
+	var all []system
+	for _, name := range template.Names() {
+		f, err := template.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Opening == template.OpenOwn && (len(f.Call.Tags) == 0 || slices.ContainsFunc(f.Call.Tags, func(c template.CallTag) bool { return c.Tag == "search" })) {
+			all = append(all, newSystem(t, f))
+		}
+	}
+	if len(all) < 12 {
+		t.Fatalf("only %d formats", len(all))
+	}
+	return all
+}
+
+func newSystem(t testing.TB, f *template.Format) system {
+	t.Helper()
+	sys := system{format: f}
+	for _, stop := range f.Stops {
+		if stop.Means == template.MeansCall && (!stop.SingleCall || f.SingleCall) {
+			sys.halts = append(sys.halts, stop.Name)
+		}
+	}
+	after, err := f.Open(template.Opening{Question: question, Tools: described(t), Date: "2026-01-02"})
+	inThink := f.Think.Opened
+	for i, turn := range []template.Turn{
+		{Think: "I look it up.", Calls: []template.Call{{Name: "search", Arguments: []byte(`{"query": ` + first + `}`)}}},
+		{Think: "The Lantern it is.", Calls: []template.Call{{Name: "search", Arguments: []byte(`{"query": ` + second + `}`)}}},
+		{Think: "Now I know.", Answer: answer, Answered: true},
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Think.Open == "" {
+			turn.Think = ""
+		}
+		turn.InThink = inThink && f.Think.Calls && len(turn.Calls) > 0
+		text, err := f.Write(turn, inThink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inThink = f.Parse(text, template.Reading{InThink: inThink}).InThink
+		if len(sys.halts) > 0 && i < 2 { // what a model would go on to write behind its call
+			if f.Call.Kind == template.LineCalls {
+				text += "\n" + f.Response.Open
+			}
+			text += " I make something up."
+		}
+		sys.turns = append(sys.turns, automaton.Turn{After: end(after, i), Text: text})
+		c := template.Continuation{Results: []template.Result{{Name: "search", ID: fmt.Sprintf("call%05d", i+1), Content: "CONTENT"}}, InThink: inThink}
+		after, err = f.Continue(c)
+		inThink = f.StartsInThink(c)
+	}
+	return sys
+}
+
+// end is the end of a prompt, from the question or the end of a search's result on.
+func end(parts []template.Part, turn int) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	text := b.String()
+	if turn == 0 {
+		return text[strings.LastIndex(text, question):]
+	}
+	_, rest, _ := strings.Cut(text, "CONTENT")
+	return []string{firstEnds, secondEnds}[turn-1] + rest
+}
+
+// described are the documents' tools as prompts describe them.
+func described(t testing.TB) []template.Tool {
+	var out []template.Tool
+	for _, s := range documents(t).Specs() {
+		out = append(out, template.Tool{Name: s.Name, Description: s.Description, Parameters: s.Parameters})
+	}
+	return out
 }
 
 // modelFile writes the script as a GGUF.
@@ -129,13 +182,20 @@ func newRunner(t testing.TB, format string, m models.Model, set *tools.Set) *run
 	return &runner.Runner{Model: m, Format: f, Tools: set, Context: 8192}
 }
 
+// named finds a system by its format.
+func named(t testing.TB, format string) system {
+	t.Helper()
+	all := systems(t)
+	return all[slices.IndexFunc(all, func(s system) bool { return s.format.Name == format })]
+}
+
 // The whole job in each format: thinking, a call, the halt inside the stream,
 // the tool over real documents, a second call, the answer.
 func TestWholeRun(t *testing.T) {
-	for _, sys := range systems {
-		t.Run(sys.format, func(t *testing.T) {
+	for _, sys := range systems(t) {
+		t.Run(sys.format.Name, func(t *testing.T) {
 			s := ollamatest.Shared(t)
-			r := newRunner(t, sys.format, model(t, s, sys.format, sys.turns, automaton.Options{}), documents(t))
+			r := newRunner(t, sys.format.Name, model(t, s, sys.format.Name, sys.turns, automaton.Options{}), documents(t))
 			check(t, sys, r)
 			reused(t, s)
 		})
@@ -145,14 +205,14 @@ func TestWholeRun(t *testing.T) {
 // The same on llama-server with two slots, which counts what it reads: each
 // turn costs the tokens that were appended and nothing else.
 func TestWholeRunOnLlamaServer(t *testing.T) {
-	for _, sys := range systems {
-		t.Run(sys.format, func(t *testing.T) {
+	for _, sys := range systems(t) {
+		t.Run(sys.format.Name, func(t *testing.T) {
 			url := ollamatest.LlamaServer(t, modelFile(t, sys.turns, automaton.Options{}), "-c", "16384", "-np", "2")
 			m, err := models.Open("llamacpp:"+url, models.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRunner(t, sys.format, m, documents(t))
+			r := newRunner(t, sys.format.Name, m, documents(t))
 			r.Session = "one"
 			stops := check(t, sys, r)
 			for i, stop := range stops {
@@ -207,14 +267,14 @@ func check(t *testing.T, sys system, r *runner.Runner) (stops []runner.Stopped) 
 		if !strings.HasSuffix(returned[i].Content, ends) || returned[i].Status != tools.OK {
 			t.Errorf("result %d: %s %q", i, returned[i].Status, returned[i].Content)
 		}
-		if stops[i].Criterion != sys.halts {
-			t.Errorf("turn %d was ended by %q, want %q", i+1, stops[i].Criterion, sys.halts)
+		if ended := stops[i].Criterion; ended != "" != (len(sys.halts) > 0) || ended != "" && !slices.Contains(sys.halts, ended) {
+			t.Errorf("turn %d was ended by %q, want one of %q", i+1, ended, sys.halts)
 		}
 	}
-	if sys.tail != "" && strings.Contains(modelText(out.Ledger), sys.tail) {
+	if len(sys.halts) > 0 && strings.Contains(modelText(out.Ledger), "make something up") {
 		t.Errorf("text past the stop is kept: %q", modelText(out.Ledger))
 	}
-	if !strings.Contains(spans[template.SpanThink], "look it up") || !strings.Contains(spans[template.SpanAnswer]+spans[template.SpanText], answer) {
+	if sys.format.Think.Open != "" && !strings.Contains(spans[template.SpanThink], "look it up") || !strings.Contains(spans[template.SpanAnswer]+spans[template.SpanText], answer) {
 		t.Errorf("spans: %q", spans)
 	}
 	return stops
@@ -281,7 +341,7 @@ func TestDemonstration(t *testing.T) {
 // of a real one: the wider the feed-forward layer, the slower, 14 ms a token
 // at 16384 on one core.
 func endless(t testing.TB, s *ollamatest.Server, feedForward int) *runner.Runner {
-	turn := systems[0].turns[0]
+	turn := named(t, "qwen").turns[0]
 	turn.Text += "\nThen I go on without an end, and on."
 	turn.Finish = automaton.FinishLength
 	m := model(t, s, "endless", []automaton.Turn{turn}, automaton.Options{FeedForward: feedForward})
