@@ -21,6 +21,15 @@ func (r *reader) mended(text string) ([]Call, bool) {
 	return nil, false
 }
 
+// alternatives reads what stands between the tags of a format whose calls are no
+// JSON, as JSON with the usual keys.
+func (r *reader) alternatives(text string) ([]Call, bool) {
+	if r.Strict {
+		return nil, false
+	}
+	return r.usual().mendedOrWhole(strings.TrimSpace(text))
+}
+
 // mendedOrWhole reads calls from JSON, mended where it must be.
 func (r *reader) mendedOrWhole(text string) ([]Call, bool) {
 	if value := json.RawMessage(strings.TrimSpace(text)); len(value) <= maxRepair && json.Valid(value) && depth(value) <= maxDepth {
@@ -72,29 +81,35 @@ func (r *reader) quotedCall(text string) ([]Call, bool) {
 // named reads the name of an offered tool and its arguments as JSON behind it,
 // perhaps in a fence or in parentheses.
 func (r *reader) named(text string) ([]Call, bool) {
-	i := strings.IndexAny(text, "{[")
-	if i <= 0 || i > maxName {
+	head := text[:min(len(text), maxName)]
+	i := strings.IndexAny(head, "{[")
+	if strings.HasPrefix(head[max(i, 0):], argsMark) {
+		i += len(argsMark) + strings.IndexAny(head[i+len(argsMark):], "{[")
+	}
+	if i <= 0 {
 		return nil, false
 	}
-	name, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(text[:i]), "(: \n"), "\n```")
-	if strings.HasSuffix(name, "[ARGS]") || r.Call.Between != "" && strings.HasSuffix(name, r.Call.Between) {
-		name = strings.TrimSuffix(name, r.Call.Between)
+	name, _, _ := strings.Cut(strings.TrimSpace(head[:i]), "\n"+fenceMark)
+	name = strings.TrimRight(strings.TrimSuffix(strings.TrimSpace(name), argsMark), "(: \t\n")
+	tool, ok := r.anyTool(name)
+	value := text[i:]
+	if e := measure(value); !ok || e.closed && strings.Trim(value[e.end:], ")`; \t\r\n") != "" {
+		return nil, false
 	}
-	tool, ok := r.anyTool(strings.TrimSpace(name))
+	arguments, repairs, ok := r.mendedValue(strings.TrimRight(value, ")`; \t\r\n"))
 	if !ok {
 		return nil, false
 	}
-	value, repairs, ok := r.mendedValue(strings.TrimRight(text[i:], ")` \t\r\n"))
-	if !ok {
-		return nil, false
-	}
-	arguments, more, ok := r.arguments(tool.Name, value)
+	arguments, more, ok := r.arguments(tool.Name, arguments)
 	if !ok {
 		return nil, false
 	}
 	call := Call{Name: name, Arguments: arguments, Repairs: appendOnce(repairs, more...)}
 	return repaired([]Call{r.fitted(call)}, RepairSpelling), true
 }
+
+// argsMark is what Mistral's newer models write between name and arguments.
+const argsMark = "[ARGS]"
 
 // mendedValue gives an object or a list that a text is, or was meant to be.
 func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {

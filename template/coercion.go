@@ -59,21 +59,26 @@ func (t Tool) parameters() map[string]parameter {
 	return schema.Properties
 }
 
-// only gives the one parameter that a call with a single value means: the only
-// one, or the only one that is required.
-func (t Tool) only() (name string, p parameter, ok bool) {
-	all := t.parameters()
+// required gives the arguments that a call must have.
+func (t Tool) required() []string {
 	var schema struct {
 		Required []string `json:"required"`
 	}
 	_ = json.Unmarshal(t.Parameters, &schema)
+	return schema.Required
+}
+
+// only gives the one parameter that a call with a single value means: the only
+// one, or the only one that is required.
+func (t Tool) only() (name string, p parameter, ok bool) {
+	all, required := t.parameters(), t.required()
 	switch {
 	case len(all) == 1:
 		for name, p := range all {
 			return name, p, true
 		}
-	case len(schema.Required) == 1:
-		name = schema.Required[0]
+	case len(required) == 1:
+		name = required[0]
 		p, ok = all[name]
 	}
 	return name, p, ok

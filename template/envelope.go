@@ -103,12 +103,31 @@ func (r *reader) fitted(call Call) Call {
 		}
 	}
 	if ok {
+		if inner, found := tool.schemaCopy(call.Arguments); found {
+			call.Arguments, call.Repairs = inner, appendOnce(call.Repairs, RepairNesting)
+		}
 		var changed bool
 		if call.Arguments, changed = tool.coerce(call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
 			call.Repairs = appendOnce(call.Repairs, RepairTypes)
 		}
 	}
 	return call
+}
+
+// schemaCopy gives the arguments that stand in a copy of the tool's schema, in
+// place of its properties.
+func (t Tool) schemaCopy(arguments json.RawMessage) (json.RawMessage, bool) {
+	keys, _ := object(arguments)
+	inner, ok := keys["properties"]
+	if _, own := t.parameters()["properties"]; own || !ok || kindOf(inner) != "object" {
+		return nil, false
+	}
+	for key := range keys {
+		if key != "properties" && key != "type" && key != "required" {
+			return nil, false
+		}
+	}
+	return inner, true
 }
 
 // tool gives the offered tool of that name.
@@ -144,6 +163,10 @@ func (r *reader) nearTool(name string) (Tool, bool) {
 		}
 	}
 	bare := letters(name)
+	if words := strings.Fields(name); len(words) > 1 {
+		words = slices.DeleteFunc(words, func(w string) bool { return slices.Contains(fillers, strings.ToLower(w)) })
+		bare = letters(strings.Join(words, ""))
+	}
 	for _, word := range []string{"tool", "function", "api", "action"} {
 		if cut, ok := strings.CutSuffix(bare, word); ok && cut != "" && !r.spells(bare) {
 			bare = cut
@@ -163,6 +186,9 @@ func (r *reader) nearTool(name string) (Tool, bool) {
 	}
 	return found[0], true
 }
+
+// fillers are words around a name in a sentence: "Use the search tool".
+var fillers = []string{"use", "using", "call", "the", "a", "tool", "function", "action", "run", "i", "will"}
 
 func (r *reader) spells(bare string) bool {
 	return slices.ContainsFunc(r.Tools, func(t Tool) bool { return letters(t.Name) == bare })
@@ -184,6 +210,7 @@ func (r *reader) loosely(value json.RawMessage) ([]Call, bool) {
 	if !ok {
 		return nil, false
 	}
+	keys = r.plainKeys(keys)
 	for _, key := range envelopes {
 		inner, ok := keys[key]
 		if k := kindOf(inner); !ok || k != "object" && k != "array" {
@@ -200,6 +227,25 @@ func (r *reader) loosely(value json.RawMessage) ([]Call, bool) {
 		return []Call{r.fitted(call)}, true
 	}
 	return nil, false
+}
+
+// plainKeys spells the keys of a call as usual: "Name" is "name".
+func (r *reader) plainKeys(keys map[string]json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for key, value := range keys {
+		out[key] = value
+	}
+	for _, list := range [][]string{r.Call.Name, r.Call.Arguments, usualNames, usualArguments, envelopes} {
+		for _, usual := range list {
+			for key, value := range keys {
+				if _, taken := out[usual]; !taken && letters(key) == letters(usual) {
+					out[usual] = value
+					delete(out, key)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // otherKeys reads a call whose keys are not the format's, or whose arguments
@@ -249,6 +295,17 @@ func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
 	call.Arguments = arguments
 	call.Repairs = appendOnce(call.Repairs, repairs...)
 	return call, true
+}
+
+// usual reads JSON calls with the usual keys.
+func (r *reader) usual() *reader {
+	f := *r.Format
+	if f.Call.Kind != JSONCalls {
+		f.Call = Spelling{Kind: JSONCalls, Open: r.Call.Open, Close: r.Call.Close, Name: usualNames[:1], Arguments: usualArguments[:2]}
+	}
+	other := &reader{Format: &f, Reading: r.Reading}
+	other.foreign = true
+	return other
 }
 
 // isParameter reports whether a key is an argument of the tool itself.
@@ -313,8 +370,10 @@ func (r *reader) arguments(name string, raw json.RawMessage) (json.RawMessage, [
 func (r *reader) argumentsText(tool Tool, known bool, text string, depth int) (json.RawMessage, []Repair, bool) {
 	trimmed := strings.TrimSpace(text)
 	done := []Repair{RepairArguments}
-	if trimmed == "" {
-		return json.RawMessage("{}"), done, true
+	if none := trimmed == "" || isNothing(trimmed); none && (!known || len(tool.required()) == 0) {
+		return json.RawMessage("{}"), done, known || trimmed == ""
+	} else if trimmed == "" {
+		return nil, nil, false
 	}
 	value := json.RawMessage(trimmed)
 	if !json.Valid(value) && composite(trimmed) {

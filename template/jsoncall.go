@@ -29,6 +29,11 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 	value, size, err := p.json.read(p.text[body:])
 	if err == nil {
 		if end, calls, problem, ok := k.closed(p, value, body+size); ok {
+			if problem.Kind != "" {
+				if other, ok := p.mended(p.text[body : end-len(p.Call.Close)]); ok {
+					calls, problem = other, Problem{}
+				}
+			}
 			p.complete(calls, problem, i, end)
 			return end
 		}

@@ -9,9 +9,7 @@ import (
 
 // wanting reports whether a turn may hold more than was found in it.
 func wanting(t Turn) bool {
-	return len(t.Calls) == 0 || slices.ContainsFunc(t.Problems, func(p Problem) bool {
-		return p.Kind == UnclosedCall || p.Kind == BadJSON || p.Kind == MissingName
-	})
+	return len(t.Calls) == 0 || t.unclosed() || t.has(UnclosedCall) || t.has(BadJSON) || t.has(MissingName)
 }
 
 // lenient reads a turn once more, with tags as models misspell them and then in
@@ -25,7 +23,8 @@ func (f *Format) lenient(text string, r Reading, t Turn) Turn {
 			t = n
 		}
 	}
-	if r.foreign || len(r.Tools) == 0 || len(t.Calls) > 0 || t.InThink && !f.Think.Calls {
+	inThink := t.InThink && !f.Think.Calls && f.Call.Kind != LineCalls
+	if r.foreign || len(r.Tools) == 0 || len(t.Calls) > 0 || inThink || t.has(UnclosedCall) {
 		return t
 	}
 	from := 0 // where the visible text begins
@@ -48,6 +47,15 @@ func (f *Format) lenient(text string, r Reading, t Turn) Turn {
 	return t
 }
 
+// unclosed reports whether a call lacked its closing tag.
+func (t Turn) unclosed() bool {
+	return slices.ContainsFunc(t.Calls, func(c Call) bool { return slices.Contains(c.Repairs, RepairClose) })
+}
+
+func (t Turn) has(kind ProblemKind) bool {
+	return slices.ContainsFunc(t.Problems, func(p Problem) bool { return p.Kind == kind })
+}
+
 // better reports whether n reads more out of a turn than t.
 func (f *Format) better(n, t Turn, r Reading) bool {
 	p := &reader{Format: f, Reading: r}
@@ -56,6 +64,8 @@ func (f *Format) better(n, t Turn, r Reading) bool {
 		return len(r.Tools) == 0 || p.offered(n.Calls)
 	case len(n.Calls) < len(t.Calls):
 		return false
+	case len(n.Calls) > 0:
+		return t.unclosed() && !n.unclosed() || len(n.Problems) < len(t.Problems)
 	}
 	return n.Answered && !t.Answered || n.Answered && t.Answered && len(n.Answer) < len(t.Answer) && f.Answer != Answer{}
 }
@@ -102,7 +112,12 @@ func (r *reader) otherFormats(text string) (Turn, bool) {
 		reading := r.Reading
 		reading.InThink, reading.foreign = false, true
 		t := f.parse(text, reading)
-		if len(t.Calls) > 0 && r.offered(t.Calls) {
+		if !r.offered(t.Calls) {
+			plain, edits := f.canonical(text)
+			t = f.parse(plain, reading)
+			edits.relocate(&t)
+		}
+		if r.offered(t.Calls) {
 			repaired(t.Calls, RepairSpelling)
 			return t, true
 		}
@@ -156,23 +171,12 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 
 // bareCalls reads a text that is nothing but calls of offered tools.
 func (r *reader) bareCalls(text string) ([]Call, bool) {
-	usual := *r.Format
-	if usual.Call.Kind != JSONCalls {
-		usual.Call = Spelling{Kind: JSONCalls, Open: "<tool_call>", Close: "</tool_call>", Name: usualNames[:1], Arguments: usualArguments[:2]}
-	}
-	p := &reader{Format: &usual, Reading: r.Reading}
-	p.foreign = true
 	if composite(text) {
-		if calls, ok := p.mendedOrWhole(text); ok && p.offered(calls) {
+		if calls, ok := r.usual().mendedOrWhole(text); ok && r.offered(calls) {
 			return calls, true
 		}
 	}
-	if pythonList.MatchString(text) || pythonCall.MatchString(text) {
-		if calls, err := p.python(text); err == nil && p.offered(calls) {
-			return repaired(calls, RepairSpelling), true
-		}
-	}
-	return nil, false
+	return r.pythonic(text)
 }
 
 // found is a turn with calls at text[i:end].

@@ -24,10 +24,7 @@ type lineParser struct {
 func (f *Format) parseLines(text string, r Reading) Turn {
 	p := &lineParser{reader: reader{Format: f, Reading: r}, body: text}
 	p.turn.InThink = f.Think.Opened
-	if i := firstLine(text, f.Response.Open); f.Response.Open != "" && i >= 0 {
-		p.body, p.Ended = text[:i], true
-		p.turn.Problems = append(p.turn.Problems, Problem{InventedResponse, i, len(text), "the model wrote a tool's response itself"})
-	}
+	p.cut()
 	calls := p.places()
 	answer := firstLine(p.body, f.Answer.After)
 	if answer < 0 && len(calls) == 0 {
@@ -61,6 +58,29 @@ func (f *Format) parseLines(text string, r Reading) Turn {
 	}
 	p.turn.Think = f.thought(thought)
 	return p.turn
+}
+
+// cut ends the body where the model's turn ends: at a response that it invented,
+// at an end token, and at the next question behind a call or an answer.
+func (p *lineParser) cut() {
+	whole := len(p.body)
+	if i := firstLine(p.body, p.Response.Open); p.Response.Open != "" && i >= 0 {
+		p.body, p.Ended = p.body[:i], true
+		p.problem(InventedResponse, i, whole, "the model wrote a tool's response itself")
+	}
+	for _, token := range p.ends {
+		if label := strings.TrimLeft(token, "\n"); label != token {
+			from := firstLine(p.body, p.Answer.After)
+			if call := firstLine(p.body, p.Call.Arguments[0]); from < 0 || call >= 0 && call < from {
+				from = call
+			}
+			if i := nextLine(p.body, label, max(0, from)); from >= 0 && i >= 0 {
+				p.body, p.Ended = p.body[:i], true
+			}
+		} else if i := strings.Index(p.body, token); i >= 0 {
+			p.body, p.Ended = p.body[:i], true
+		}
+	}
 }
 
 // A place is where the two labels of a call stand, -1 for none.
@@ -114,13 +134,7 @@ func (p *lineParser) problem(kind ProblemKind, start, end int, message string) {
 // call reads the call whose labels stand there; it ends before body[end:].
 func (p *lineParser) call(at place, end int) {
 	if at.arguments < 0 {
-		line := strings.TrimSpace(p.body[at.name+len(p.Call.Name[0]) : end])
-		if call, ok := p.inName(line); ok {
-			call.Start, call.End = at.name, at.name+len(p.Call.Name[0])+strings.Index(p.body[at.name+len(p.Call.Name[0]):], line)+len(line)
-			p.turn.Calls = append(p.turn.Calls, call)
-			return
-		}
-		p.problem(UnclosedCall, at.name, end, "the call has no arguments")
+		p.withoutArguments(at, end)
 		return
 	}
 	if at.name < 0 {
@@ -138,27 +152,45 @@ func (p *lineParser) call(at place, end int) {
 	}
 	start := at.arguments + len(p.Call.Arguments[0])
 	value, size, err := p.json.read(p.body[start:end])
-	if _, ok := object(value); err == nil && ok {
-		call.Arguments, call.End = value, start+size
-		p.turn.Calls = append(p.turn.Calls, p.fitted(call))
-		if after := strings.TrimSpace(p.body[call.End:end]); strings.Trim(after, "`") != "" {
-			p.turn.Text = after
-			p.problem(TextAfterCall, call.End, end, "text after the arguments")
-		}
+	if _, ok := object(value); err != nil || !ok {
+		p.mendedCall(call, start, end, err)
 		return
 	}
-	p.mendedCall(call, start, end, err)
+	call.Arguments, call.End = value, start+size
+	p.add(p.unwrapped(call))
+	if after := strings.TrimSpace(p.body[call.End:end]); strings.Trim(after, "`") != "" {
+		p.turn.Text = after
+		p.problem(TextAfterCall, call.End, end, "text after the arguments")
+	}
+}
+
+func (p *lineParser) add(call Call) { p.turn.Calls = append(p.turn.Calls, p.fitted(call)) }
+
+// withoutArguments reads a call that has only the label of the name.
+func (p *lineParser) withoutArguments(at place, end int) {
+	from := skipBlanks(p.body, at.name+len(p.Call.Name[0]))
+	line := strings.TrimRight(p.body[from:max(from, end)], blanks)
+	call, ok := p.inName(line)
+	switch {
+	case ok:
+		call.Start, call.End = at.name, from+len(line)
+		p.add(call)
+	case !p.Strict && isNothing(line): // "Action: None"
+	default:
+		p.problem(UnclosedCall, at.name, end, "the call has no arguments")
+	}
 }
 
 // mendedCall reads arguments, at body[start:end], that are no JSON object.
 func (p *lineParser) mendedCall(call Call, start, end int, err error) {
-	text := strings.TrimSpace(p.body[start:end])
-	cut := composite(text) && !measure(text).closed && !p.Ended && end == len(p.body)
-	if !p.Strict && text != "" && !cut {
+	from := skipBlanks(p.body[:end], start)
+	text := strings.TrimRight(p.body[from:end], blanks)
+	cut := composite(text) && !p.Ended && end == len(p.body) && !measure(text).closed
+	if !p.Strict && !cut {
 		if arguments, repairs, ok := p.argumentsLine(call.Name, text); ok {
-			call.Arguments, call.End = arguments, start+strings.Index(p.body[start:], text)+len(text)
-			call.Repairs = append(call.Repairs, repairs...)
-			p.turn.Calls = append(p.turn.Calls, p.fitted(call))
+			call.Arguments, call.End = arguments, max(from+len(text), start)
+			call.Repairs = appendOnce(call.Repairs, repairs...)
+			p.add(p.unwrapped(call))
 			return
 		}
 	}
@@ -172,21 +204,41 @@ func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	}
 }
 
-// keyValue finds arguments as Python writes them: key="value", key2=3.
-var keyValue = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=]`)
+// unwrapped takes the arguments out of a whole call that stands in their place.
+func (p *lineParser) unwrapped(call Call) Call {
+	keys, _ := object(call.Arguments)
+	tool, known := p.anyTool(call.Name)
+	if p.Strict || !known || len(keys) == 0 {
+		return call
+	}
+	own := tool.parameters()
+	for key := range keys {
+		if _, ok := own[key]; ok {
+			return call
+		}
+	}
+	usual := p.usual()
+	inner, problem := usual.calls(call.Arguments)
+	if problem.Kind == "" && len(inner) == 1 && inner[0].Name == tool.Name {
+		call.Arguments, call.Repairs = inner[0].Arguments, appendOnce(call.Repairs, append(inner[0].Repairs, RepairNesting)...)
+	}
+	return call
+}
+
+// keyValue finds arguments as Python writes them, key="value", key2=3; bareKeys
+// finds those of a JSON object without its braces.
+var (
+	keyValue = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=]`)
+	bareKeys = regexp.MustCompile(`^["'“][A-Za-z_]\w*["'”]\s*[:：]`)
+)
 
 // argumentsLine reads arguments that are not JSON: what is almost JSON, with or
-// without a fence; key="value"; the one value that the tool takes.
+// without a fence; key="value"; lines "key: value"; the one value that the tool
+// takes.
 func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bool) {
 	tool, known := r.anyTool(name)
-	if i := strings.IndexAny(text, "{["); i >= 0 && (i == 0 || strings.HasPrefix(text, "```")) {
-		value := json.RawMessage(text)
-		var repairs []Repair
-		ok := json.Valid(value)
-		if !ok {
-			value, repairs, ok = r.mend(text)
-		}
-		if ok {
+	if i := strings.IndexAny(text, "{["); i >= 0 && (i == 0 || strings.HasPrefix(text, fenceMark)) {
+		if value, repairs, ok := r.mendedValue(text[i:]); ok {
 			arguments, more, ok := r.arguments(name, value)
 			return arguments, append(repairs, more...), ok
 		}
@@ -194,10 +246,18 @@ func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bo
 			return nil, nil, false
 		}
 	}
-	if keyValue.MatchString(text) {
-		if calls, err := r.python("f(" + text + ")"); err == nil && len(calls) == 1 {
-			return calls[0].Arguments, []Repair{RepairArguments}, true
+	switch {
+	case keyValue.MatchString(text):
+		if calls, ok := r.pythonMended(name + "(" + text + ")"); ok && len(calls) == 1 && word.FindString(name) == name {
+			return calls[0].Arguments, appendOnce(calls[0].Repairs, RepairArguments), true
 		}
+	case bareKeys.MatchString(text):
+		if value, repairs, ok := r.mendedValue("{" + text + "}"); ok {
+			return value, appendOnce(repairs, RepairArguments), true
+		}
+	}
+	if arguments, ok := tool.fromLines(text); ok {
+		return arguments, []Repair{RepairArguments}, true
 	}
 	var quoted string
 	if json.Unmarshal([]byte(text), &quoted) == nil {
@@ -208,30 +268,61 @@ func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bo
 	return r.argumentsText(tool, known, text, 0)
 }
 
+// fromLines reads arguments of the tool as lines, "key: value".
+func (t Tool) fromLines(text string) (json.RawMessage, bool) {
+	known := t.parameters()
+	var d dict
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		key, value, found := strings.Cut(line, ":")
+		key = strings.Trim(key, "-*` \t\"'")
+		p, ok := known[key]
+		if !found || !ok {
+			return nil, false
+		}
+		d.set(key, p.fromText(strings.Trim(strings.TrimSpace(value), "\"'`,")))
+	}
+	return d.encode(), len(d.keys) > 0
+}
+
+// isNothing reports whether a text says that there is none.
+func isNothing(text string) bool {
+	switch strings.ToLower(strings.Trim(text, "\"'`*()[]{}. \t\r\n")) {
+	case "none", "null", "nil", "n/a", "na", "nothing", "-", "no input", "empty":
+		return true
+	}
+	return false
+}
+
 // inName reads a call that stands as a whole where the name should:
-// search[owl], search("owl"), search(query="owl").
+// search[owl], search("owl"), search(query="owl"), or JSON.
 func (p *lineParser) inName(line string) (Call, bool) {
+	if p.Strict {
+		return Call{}, false
+	}
+	if i := strings.IndexAny(line, "{["); i >= 0 && (i == 0 || strings.HasPrefix(line, fenceMark)) {
+		usual := p.usual()
+		if calls, ok := usual.mendedOrWhole(line[i:]); ok && len(calls) == 1 && p.offered(calls) {
+			return repaired(calls, RepairSpelling)[0], true
+		}
+	}
 	m := nameWithInput.FindStringSubmatch(line)
-	if p.Strict || m == nil {
+	if m == nil {
 		return Call{}, false
 	}
 	call := p.plainName(Call{Name: m[1]})
-	if _, ok := p.tool(call.Name); !ok {
+	if !p.known(call.Name) {
 		return Call{}, false
 	}
-	call.Repairs = appendOnce(call.Repairs, RepairArguments)
 	arguments, repairs, ok := p.argumentsLine(call.Name, strings.TrimSpace(m[2]))
-	if strings.TrimSpace(m[2]) == "" {
-		arguments, ok = json.RawMessage("{}"), true
-	}
 	if !ok {
 		return Call{}, false
 	}
 	call.Arguments = arguments
-	for _, r := range repairs {
-		call.Repairs = appendOnce(call.Repairs, r)
-	}
-	return p.fitted(call), true
+	call.Repairs = appendOnce(append(call.Repairs, RepairArguments), repairs...)
+	return call, true
 }
 
 // nameWithInput finds a name with its input in brackets, to the end of the text.

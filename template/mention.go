@@ -14,7 +14,7 @@ var usualEnds = []string{"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|
 func (f *Format) endTokens() []string {
 	ends := slices.Clone(usualEnds)
 	for _, s := range f.Stops {
-		if s.Means == MeansEnd && strings.HasPrefix(s.Literal, "<") {
+		if s.Literal != "" && (s.Means == MeansEnd || s.Means == MeansAnswer && strings.HasPrefix(s.Literal, "\n")) {
 			ends = union(ends, []string{s.Literal})
 		}
 	}
@@ -47,7 +47,7 @@ func trimTokens(text string, tokens []string) string {
 // the text goes on, or before the placeholders of the prompt's own example.
 func (p *tagParser) mentioned(i, body int) bool {
 	switch {
-	case p.quoted.inline(p.text, i, body), p.quoted.example(p):
+	case p.quoted.inline(p.text, i, body), p.quoted.example(p, i):
 		return true
 	case p.Call.Kind == TagCalls:
 		return false
@@ -114,13 +114,13 @@ func (q *quoting) inline(text string, i, end int) bool {
 }
 
 // example reports whether the parser stands in a code block after which prose
-// goes on.
-func (q *quoting) example(p *tagParser) bool {
+// goes on. i is where it stands.
+func (q *quoting) example(p *tagParser, i int) bool {
 	if !q.fenced {
 		return false
 	}
 	if !q.seen {
-		closing := p.tags.index("\n"+fenceMark, p.plainAt)
+		closing := p.tags.index("\n"+fenceMark, i)
 		after := trimTokens(p.text[min(len(p.text), closing+1+len(fenceMark)):], p.ends)
 		tags := append(p.kind.opens(p.Call), p.Response.Open)
 		tagged := slices.ContainsFunc(tags, func(t string) bool { return t != "" && strings.HasPrefix(after, t) })

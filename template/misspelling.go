@@ -15,6 +15,11 @@ var synonyms = map[string][]string{
 	"toolcall": {"functioncall", "tooluse"},
 	"think":    {"thinking", "thought"},
 	"function": {"invoke"},
+	// ReAct in Chinese.
+	"action":      {"行动", "动作"},
+	"actioninput": {"行动输入", "动作输入"},
+	"observation": {"观察", "观察结果"},
+	"finalanswer": {"最终答案", "最终回答"},
 }
 
 func (f *Format) vocabulary() vocabulary {
@@ -22,7 +27,9 @@ func (f *Format) vocabulary() vocabulary {
 	if f.Call.Kind == LineCalls {
 		for _, labels := range [][]string{f.Call.Name, f.Call.Arguments, {f.Answer.After}, {f.Response.Open}} {
 			for _, l := range labels {
-				v.add(letterKey(l), labels[0])
+				for _, word := range append(synonyms[letterKey(l)], letterKey(l)) {
+					v.add(word, labels[0])
+				}
 			}
 		}
 		return v
@@ -166,6 +173,11 @@ func (f *Format) canonical(text string) (string, edits) {
 func (f *Format) canonicalTags(r *respelling) {
 	text := r.text
 	for i := 0; i < len(text); i++ {
+		if tag := f.unbracketed(text, i); tag != "" {
+			r.replace(i, i+len(tag)-1, tag)
+			i += len(tag) - 2
+			continue
+		}
 		if c := text[i]; c != '<' && c != '[' && c != '&' && c != "＜"[0] {
 			continue
 		}
@@ -184,6 +196,20 @@ func (f *Format) canonicalTags(r *respelling) {
 		r.replace(i, end, tag)
 		i = end - 1
 	}
+}
+
+// unbracketed gives the tag that begins the line at text[i:] without its first
+// bracket.
+func (f *Format) unbracketed(text string, i int) string {
+	if i > 0 && text[i-1] != '\n' {
+		return ""
+	}
+	for _, tag := range f.spelled {
+		if strings.HasPrefix(text[i:], tag[1:]) {
+			return tag
+		}
+	}
+	return ""
 }
 
 // canonicalLabels looks for a label before each colon: the last words of what

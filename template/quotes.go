@@ -39,6 +39,9 @@ func respellQuotes(text string, python bool) (string, []Repair) {
 	return string(q.out), q.done
 }
 
+// spaces are blanks and what models write for them.
+const spaces = blanks + "\u00a0\u3000\u2002\u2003\u2009\u202f\u200b\u2060\ufeff"
+
 // closingQuotes gives the quotes that end a string which begins with one.
 func closingQuotes(r rune) string {
 	switch r {
@@ -84,6 +87,7 @@ func (q *quoteReader) quoted(at, size int, closing string) (next int, ok bool) {
 		switch prefix := q.prefix(at); {
 		case strings.HasPrefix(q.text[next:], "("): // "search"(…)
 			plain = q.text[body:end]
+			q.note(RepairName)
 		case prefix == 'r':
 			plain = pythonString(q.text[body:end])
 		}
@@ -132,13 +136,13 @@ func (q *quoteReader) end(from int, closing string) (at, size int, ok bool) {
 // ends reports whether a quote ends its string: what follows it goes on with
 // the object or the list, not with a sentence.
 func (q *quoteReader) ends(after string) bool {
-	rest := strings.TrimLeft(after, blanks+"\u00a0")
+	rest := strings.TrimLeft(after, spaces)
 	if rest == "" {
 		return true
 	}
 	key := q.key()
 	next, size := utf8.DecodeRuneInString(rest)
-	then := strings.TrimLeft(rest[size:], blanks)
+	then := strings.TrimLeft(rest[size:], spaces)
 	switch next {
 	case ':', '：':
 		return key || q.python && q.last != '='

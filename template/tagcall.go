@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ func (tagCalls) opens(s Spelling) []string {
 
 func (tagCalls) bare(_ *tagParser, i int) int { return i }
 
-func (tagCalls) read(p *tagParser, tag string, i int) int {
+func (k tagCalls) read(p *tagParser, tag string, i int) int {
 	body := i + len(tag)
 	spec := p.Call.Tags[slices.IndexFunc(p.Call.Tags, func(t CallTag) bool { return t.open() == tag })]
 	if !p.counts() {
@@ -36,27 +37,83 @@ func (tagCalls) read(p *tagParser, tag string, i int) int {
 		return end
 	}
 	closing, next := p.tags.index(spec.close(), body), p.tags.index(tag, body)
-	if next < closing { // the nearest opening tag counts
-		p.write(tag)
-		return body
-	}
-	if closing == len(p.text) {
-		p.bad(Problem{UnclosedCall, i, closing, "the call has no closing tag"})
-		return closing
+	if closing == len(p.text) || next < closing {
+		return k.cut(p, spec, i, body)
 	}
 	end := closing + len(spec.close())
-	call, problem := p.tagged(spec, p.text[body:closing])
+	inner := p.text[body:closing]
+	if !p.Strict {
+		inner, end = p.childrenBehind(spec, inner, end)
+	}
+	call, problem := p.tagged(spec, inner)
 	p.complete([]Call{p.fitted(call)}, problem, i, end)
 	return end
 }
+
+// cut reads a call without its closing tag. What follows shows its end: another
+// tag in place of the closing one, the next call, a response.
+func (k tagCalls) cut(p *tagParser, spec CallTag, i, body int) int {
+	tag := spec.open()
+	next, limit := p.tags.index(tag, body), p.limit(tag, body)
+	for _, t := range k.opens(p.Call) {
+		limit = min(limit, p.tags.index(t, body))
+	}
+	inner, end := p.text[body:limit], limit
+	shown := limit < len(p.text) && lineBegins(p.text, i)
+	if m := wrongClose.FindStringSubmatchIndex(inner[max(0, len(inner)-maxTag):]); m != nil {
+		m0 := max(0, len(inner)-maxTag)
+		if _, child := spec.Children[inner[m0+m[2]:m0+m[3]]]; !child { // <search>owl</query>
+			inner, shown = inner[:m0+m[0]], true
+		}
+	}
+	if limit == next && next < len(p.text) && trimTokens(p.text[next+len(tag):], p.ends) == "" { // <search>owl<search>
+		end, shown = next+len(tag), true
+	}
+	if strings.TrimSpace(inner) != "" && shown && !p.Strict {
+		call, problem := p.tagged(spec, inner)
+		call.Repairs = appendOnce(call.Repairs, RepairClose)
+		p.complete([]Call{p.fitted(call)}, problem, i, end)
+		return end
+	}
+	if next < len(p.text) {
+		p.write(tag) // the nearest opening tag counts
+		return body
+	}
+	p.bad(Problem{UnclosedCall, i, len(p.text), "the call has no closing tag"})
+	return len(p.text)
+}
+
+// wrongClose finds a closing tag at the end of a text.
+var wrongClose = regexp.MustCompile(`</([\w-]+)>\s*$`)
+
+// childrenBehind takes the children that stand behind the closing tag, at
+// text[end:], into the call.
+func (p *tagParser) childrenBehind(spec CallTag, inner string, end int) (string, int) {
+	for child := range spec.Children {
+		open, closing := "<"+child+">", "</"+child+">"
+		at := skipBlanks(p.text, end)
+		if strings.Contains(inner, open) || !strings.HasPrefix(p.text[at:], open) {
+			continue
+		}
+		if n := strings.Index(p.text[at:min(len(p.text), at+maxChild)], closing); n >= 0 {
+			inner, end = inner+p.text[at:at+n+len(closing)], at+n+len(closing)
+		}
+	}
+	return inner, end
+}
+
+const maxChild = 4 << 10 // bytes of a child behind the closing tag
 
 // tagged reads what stands inside a tag.
 func (r *reader) tagged(spec CallTag, inner string) (Call, Problem) {
 	call := Call{Name: spec.name()}
 	tool, _ := r.tool(call.Name)
 	known := tool.parameters()
+	if arguments, repairs, ok := r.objectInTag(known, inner); ok {
+		call.Arguments, call.Repairs = arguments, repairs
+		return call, Problem{}
+	}
 	found := map[string][]string{}
-	var keys []string
 	text := inner
 	for child, argument := range spec.Children {
 		var values []string
@@ -64,23 +121,53 @@ func (r *reader) tagged(spec CallTag, inner string) (Call, Problem) {
 			found[argument] = values
 		}
 	}
-	if plain := strings.TrimSpace(text); spec.Text != "" && plain != "" {
+	if !r.Strict && spec.Text != "" { // <url>…</url>
+		if rest, values := takeChildren(text, spec.Text); len(values) == 1 && strings.TrimSpace(rest) == "" {
+			text, call.Repairs = values[0], appendOnce(call.Repairs, RepairTags)
+		}
+	}
+	plain := strings.TrimSpace(text)
+	if m := markdownLink.FindStringSubmatch(plain); m != nil && !r.Strict {
+		plain, call.Repairs = m[1], appendOnce(call.Repairs, RepairAround)
+	}
+	if spec.Text != "" && plain != "" {
 		found[spec.Text] = []string{plain}
 	} else if plain != "" && !r.Strict {
 		r.strayText(spec, plain, known, found, &call)
 	}
-	values := map[string]json.RawMessage{}
-	for argument, list := range found {
-		keys = append(keys, argument)
-		values[argument] = known[argument].fromTexts(list)
+	var arguments dict
+	for _, argument := range spec.arguments() {
+		if list := found[argument]; len(list) > 0 {
+			arguments.set(argument, known[argument].fromTexts(list))
+		}
 	}
-	slices.Sort(keys)
-	arguments := dict{keys, values}
 	call.Arguments = arguments.encode()
-	if len(keys) == 0 {
+	if len(found) == 0 {
 		return call, Problem{Kind: BadJSON, Message: "the call is empty"}
 	}
 	return call, Problem{}
+}
+
+// markdownLink finds a text that is a link as a whole.
+var markdownLink = regexp.MustCompile(`^\[[^\]]*\]\((https?://\S+)\)$`)
+
+// objectInTag reads a JSON object of the tool's arguments where text should be.
+func (r *reader) objectInTag(known map[string]parameter, inner string) (json.RawMessage, []Repair, bool) {
+	inner = strings.TrimSpace(inner)
+	if r.Strict || !strings.HasPrefix(inner, "{") {
+		return nil, nil, false
+	}
+	value, repairs, ok := r.mendedValue(inner)
+	keys, isObject := object(value)
+	if !ok || !isObject || len(keys) == 0 {
+		return nil, nil, false
+	}
+	for key := range keys {
+		if _, ok := known[key]; !ok {
+			return nil, nil, false
+		}
+	}
+	return value, appendOnce(repairs, RepairSpelling), true
 }
 
 // strayText reads text in a tag that has only children: the values of the one
@@ -122,7 +209,7 @@ func takeChildren(text, child string) (rest string, values []string) {
 
 // fromTexts reads the texts of one argument: several are a list.
 func (p parameter) fromTexts(list []string) json.RawMessage {
-	if len(list) == 1 {
+	if many := slices.Contains(p.Types, "array") && len(p.Items) > 0; len(list) == 1 && (!many || composite(list[0])) {
 		return p.fromText(list[0])
 	}
 	item := parameter{Types: p.Items}

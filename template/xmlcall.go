@@ -72,7 +72,7 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 func (xmlCalls) other(p *tagParser, i, body int) int {
 	closing, next := p.tags.index(p.Call.Close, body), p.tags.index(p.Call.Open, body)
 	if closing < next && p.counts() {
-		if calls, ok := p.mendedJSON(p.text[body:closing]); ok {
+		if calls, ok := p.alternatives(p.text[body:closing]); ok {
 			end := closing + len(p.Call.Close)
 			p.add(repaired(calls, RepairSpelling), i, end)
 			return end
@@ -90,17 +90,6 @@ func (xmlCalls) other(p *tagParser, i, body int) int {
 	end := closing + len(p.Call.Close)
 	p.bad(Problem{MissingName, i, end, "the call does not say which tool"})
 	return end
-}
-
-// mendedJSON reads a call as JSON with the usual keys.
-func (r *reader) mendedJSON(text string) ([]Call, bool) {
-	if r.Strict {
-		return nil, false
-	}
-	usual := *r.Format
-	usual.Call = Spelling{Kind: JSONCalls, Open: r.Call.Open, Close: r.Call.Close, Name: usualNames[:1], Arguments: usualArguments[:2]}
-	other := reader{Format: &usual, Reading: r.Reading}
-	return other.mendedOrWhole(strings.TrimSpace(text))
 }
 
 // An xmlReader reads one call.
