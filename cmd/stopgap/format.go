@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -121,33 +120,24 @@ func (r formatRow) columns() (calls, thinking, several, call string) {
 	return calls, thinking, several, strings.ReplaceAll(r.Call, "\n", "↵")
 }
 
-// printFormats prints the list, in columns for people and with tabs for cut and
-// awk.
+// printFormats prints the list: two lines a format for people, one with tabs for
+// cut and awk.
 func (a *app) printFormats(screen screen, rows []formatRow) error {
-	width := screen.width()
-	var table strings.Builder
-	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	w := io.Writer(a.stdout)
-	if width != plain {
-		w = columns
-	}
 	for _, r := range rows {
 		calls, thinking, several, call := r.columns()
-		if width != plain {
-			call = screen.fit(call, max(0, width-widestCall))
+		if screen.width() == plain {
+			fmt.Fprintf(a.stdout, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, calls, thinking, several, call, r.Description)
+			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, calls, thinking, several, call, r.Description)
-	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(table.String()) {
-		fmt.Fprintln(a.stdout, screen.fit(strings.TrimSuffix(line, "\n"), 0))
+		details := "calls: " + calls
+		if r.Calls != "" {
+			details = fmt.Sprintf("calls: %s, %s a turn; thinking: %s; %s", calls, several, thinking, call)
+		}
+		fmt.Fprintln(a.stdout, screen.paint(bold, r.Name)+screen.fit("  "+r.Description, cells(r.Name)))
+		fmt.Fprintln(a.stdout, screen.paint(dim, screen.fit("  "+details, 0)))
 	}
 	return a.stdout.err
 }
-
-const widestCall = 44 // columns of a call in a terminal
 
 // markdownTable is the table of the documentation.
 func markdownTable(rows []formatRow) string {

@@ -248,8 +248,8 @@ func Play(f *template.Format) ([]runner.Segment, error) {
 		calls = s.calls[:min(2, len(s.calls))]
 	}
 	t := s.perform(scene{lines: []line{{turn: s.calling(calls...)}, {turn: s.answering(answer)}}})
-	if t.outcome.Ledger == nil {
-		return nil, fmt.Errorf("format %s: %s", f.Name, strings.Join(t.path, ", "))
+	if len(t.generations) == 0 {
+		return nil, fmt.Errorf("format %s cannot be played: %s", f.Name, strings.Join(t.path, ", "))
 	}
 	return t.outcome.Ledger.Segments(), nil
 }

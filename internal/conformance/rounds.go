@@ -67,13 +67,21 @@ func (s *stage) brokenCall() {
 	if s.Call.Kind == template.LineCalls {
 		value = call.Name
 	}
-	cut := func(text string) string { return text[:max(0, strings.LastIndex(text, value))+len(value)] }
+	cut := func(text string) string { return upTo(text, value) }
 	if value == "" {
 		return // no call of the format has an argument
 	}
 	s.follow("problem",
 		scene{lines: []line{{turn: s.calling(call), change: cut}, {turn: s.calling(call)}, {turn: s.answering(answer)}}},
 		slices.Concat([]string{returnStep(tools.BadArguments)}, steps(call), answered(answer))...)
+}
+
+// upTo cuts a text behind the last place of a part; a text without it stays.
+func upTo(text, part string) string {
+	if i := strings.LastIndex(text, part); i >= 0 {
+		return text[:i+len(part)]
+	}
+	return text
 }
 
 // unknownTool: a call of a tool that is not offered is answered, and the run
@@ -147,7 +155,7 @@ func (s *stage) forcedAnswer() {
 // cutThought: the length limit ends a thought, and an answer is asked for. What
 // the model had open must be closed.
 func (s *stage) cutThought() {
-	cut := func(text string) string { return text[:strings.Index(text, thought)+len(thought)] }
+	cut := func(text string) string { return upTo(text, thought) }
 	t := s.follow("continue", scene{
 		lines: []line{{turn: template.Turn{Think: thought}, change: cut, finish: models.FinishLength}, {turn: s.answering(answer)}},
 	}, nudgeStep(string(runner.TermTokenLimit)), answerStep(answer), "end: "+string(runner.TermAnsweredForced))
@@ -173,11 +181,12 @@ func (s *stage) followUp() {
 		return
 	}
 	var opened []string // what follows each question
-	segments := t.outcome.Ledger.Segments()
-	for i, seg := range segments[:len(segments)-1] {
-		if seg.Source == template.FromUser && segments[i+1].Source == template.FromTemplate {
-			opened = append(opened, segments[i+1].Text)
+	var last template.Source
+	for _, seg := range t.outcome.Ledger.Segments() {
+		if last == template.FromUser && seg.Source == template.FromTemplate {
+			opened = append(opened, seg.Text)
 		}
+		last = seg.Source
 	}
 	if len(opened) == 2 && opened[0] != opened[1] {
 		s.find("continue", "the model's turn begins with %q after the first question, with %q after the next", opened[0], opened[1])
