@@ -38,13 +38,13 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 			return end
 		}
 	}
-	limit, closing := p.limit(tag, body), p.tags.index(p.Call.Close, body)
+	next, closing := p.tags.index(tag, body), p.tags.index(p.Call.Close, body)
 	switch {
 	case !p.counts():
 		p.write(tag) // a mention
 		return body
-	case limit <= closing: // both are len(text) where there is neither
-		return k.cut(p, i, body, limit, err)
+	case next <= closing: // both are len(text) where there is neither
+		return k.cut(p, i, body, p.limit(tag, body), err)
 	}
 	end := closing + len(p.Call.Close)
 	if calls, ok := p.mended(p.text[body:closing]); ok {
@@ -254,7 +254,7 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 func (p *tagParser) unopened(i int) int {
 	end := i + len(p.Call.Close)
 	before := p.text[p.plainAt:i]
-	if n := strings.IndexAny(before, "{["); n >= 0 && p.counts() && !p.inThink {
+	if n := strings.IndexAny(before, "{["); n >= 0 && p.counts() && !p.inThink && !p.quoted.example(p, i) {
 		if calls, ok := p.mendedOrWhole(before[n:]); ok && p.offered(calls) {
 			p.rest = p.rest[:len(p.rest)-len(before[n:])]
 			p.add(repaired(calls, RepairOpen), p.plainAt+n, end)

@@ -15,6 +15,9 @@ func wanting(t Turn) bool {
 // lenient reads a turn once more, with tags as models misspell them and then in
 // other formats' spellings. It gives t where that finds nothing better.
 func (f *Format) lenient(text string, r Reading, t Turn) Turn {
+	if len(text) > maxRepair {
+		return t
+	}
 	if plain, edits := f.canonical(text); len(edits) > 0 {
 		n := f.parse(plain, r)
 		edits.relocate(&n)
@@ -24,7 +27,7 @@ func (f *Format) lenient(text string, r Reading, t Turn) Turn {
 		}
 	}
 	inThink := t.InThink && !f.Think.Calls && f.Call.Kind != LineCalls
-	if r.foreign || len(r.Tools) == 0 || len(t.Calls) > 0 || inThink || t.has(UnclosedCall) {
+	if r.foreign || len(r.Tools) == 0 || len(t.Calls) > 0 || inThink || t.has(UnclosedCall) || t.has(CallInThink) {
 		return t
 	}
 	from := 0 // where the visible text begins
@@ -36,15 +39,23 @@ func (f *Format) lenient(text string, r Reading, t Turn) Turn {
 	p := &reader{Format: f, Reading: r}
 	p.foreign = true
 	if n, ok := p.elsewhere(text[from:], t.Answered && f.Answer != Answer{}); ok {
-		for i := range n.Calls {
-			n.Calls[i].Start += from
-			n.Calls[i].End += from
-		}
+		n.shift(from)
 		n.Think, n.InThink = t.Think, t.InThink
-		n.Problems = nil
 		return n
 	}
 	return t
+}
+
+// shift moves the places in a turn.
+func (t *Turn) shift(by int) {
+	for i := range t.Calls {
+		t.Calls[i].Start += by
+		t.Calls[i].End += by
+	}
+	for i := range t.Problems {
+		t.Problems[i].Start += by
+		t.Problems[i].End += by
+	}
 }
 
 // unclosed reports whether a call lacked its closing tag.
@@ -81,48 +92,65 @@ func (r *reader) foreignCalls(text string) ([]Call, bool) {
 	return t.Calls, ok
 }
 
-// others are the shipped formats whose spellings are looked for, in this order.
-// Those of bare JSON are not among them: see elsewhere.
+// others are the formats whose spellings are looked for, in this order. Those of
+// bare JSON are not among them: see elsewhere.
 var others struct {
-	sync.Once
+	once    sync.Once
 	formats []*Format
 }
 
-func loadOthers() []*Format {
-	others.Do(func() {
-		for _, name := range []string{"qwen", "qwq", "qwen3-coder", "mistral", "qwen-functions", "react", "search-r1", "weaver-plan", "weaver-write"} {
-			if f, err := Load(name); err == nil { // a test compiles them all
-				others.formats = append(others.formats, f)
-			}
+func loadOthers() {
+	for _, name := range []string{"qwen", "qwq", "qwen3-coder", "mistral", "qwen-functions", "react", "search-r1", "weaver-plan", "weaver-write"} {
+		if f, err := Load(name); err == nil { // a test compiles them all
+			others.formats = append(others.formats, f)
 		}
-	})
-	return others.formats
+	}
+	deepseek := &Format{Name: "deepseek", Head: Head{Call: Spelling{
+		Kind: JSONCalls, Open: "<｜tool▁sep｜>", Close: "<｜tool▁call▁end｜>", Name: usualNames[:1], Arguments: usualArguments[:1], Between: "\n```json\n",
+	}}}
+	deepseek.spelled = deepseek.vocabulary()
+	others.formats = append(others.formats, deepseek)
 }
 
 // otherFormats reads a text in the spelling of the first of the other formats
 // that finds calls of offered tools in it.
 func (r *reader) otherFormats(text string) (Turn, bool) {
-	for _, f := range loadOthers() {
+	keys := tagKeys(text)
+	others.once.Do(loadOthers)
+	for _, f := range others.formats {
 		if f.Call.Kind == r.Call.Kind && f.Call.Open == r.Call.Open && slices.Equal(f.Call.Name, r.Call.Name) && len(f.Call.Tags) == len(r.Call.Tags) {
 			continue
 		}
-		if !labelled(text, f.openings()...) {
+		if f.Call.Kind != LineCalls && !f.speaks(keys) && !labelled(text, f.openings()...) {
+			continue
+		}
+		plain, edits := f.canonical(text)
+		if !labelled(plain, f.openings()...) {
 			continue
 		}
 		reading := r.Reading
 		reading.InThink, reading.foreign = false, true
-		t := f.parse(text, reading)
-		if !r.offered(t.Calls) {
-			plain, edits := f.canonical(text)
-			t = f.parse(plain, reading)
-			edits.relocate(&t)
-		}
-		if r.offered(t.Calls) {
+		t := f.parse(plain, reading)
+		if edits.relocate(&t); r.offered(t.Calls) {
 			repaired(t.Calls, RepairSpelling)
+			t.Problems = slices.DeleteFunc(t.Problems, func(p Problem) bool { return p.Kind == TextAfterCall })
 			return t, true
 		}
 	}
 	return Turn{}, false
+}
+
+// tagKeys gives the letters of all that is spelled like a tag.
+func tagKeys(text string) map[string]bool {
+	keys := map[string]bool{}
+	for i := range len(text) {
+		if mayOpenTag(text[i]) {
+			if t, ok := readTag(text[i:]); ok {
+				keys[t.key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // openings are the strings of which a call of the format has at least one.
@@ -131,6 +159,14 @@ func (f *Format) openings() []string {
 		return f.Call.Name[:1]
 	}
 	return tagKinds[f.Call.Kind].opens(f.Call)
+}
+
+// speaks reports whether one of the tags is one that begins a call.
+func (f *Format) speaks(keys map[string]bool) bool {
+	return slices.ContainsFunc(tagKinds[f.Call.Kind].opens(f.Call), func(open string) bool {
+		t, ok := readTag(open + "\n")
+		return ok && (keys[t.key] || slices.ContainsFunc(synonyms[t.key], func(s string) bool { return keys[s] }))
+	})
 }
 
 // fence finds a code block.
@@ -147,9 +183,16 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 	if answered {
 		return Turn{}, false
 	}
-	if m := fence.FindStringSubmatchIndex(text); m != nil && len(fence.FindAllStringIndex(text, 3)) == 1 {
-		if calls, ok := r.bareCalls(strings.TrimSpace(text[m[2]:m[3]])); ok {
-			return r.found(text, repaired(calls, RepairOpen), m[0], m[1]), true
+	trimmed := strings.TrimSpace(text)
+	start := strings.Index(text, trimmed)
+	if calls, ok := r.bareCalls(trimmed); ok {
+		return r.found(text, calls, start, start+len(trimmed)), true
+	}
+	if m := fence.FindStringSubmatchIndex(text); m != nil && strings.Count(text, fenceMark) <= 2 {
+		// In the middle of prose it is an example.
+		after := strings.TrimSpace(text[m[1]:])
+		if calls, ok := r.bareCalls(strings.TrimSpace(text[m[2]:m[3]])); ok && (after == "" || otherClose(after)) {
+			return r.found(text, calls, m[0], m[1]), true
 		}
 	}
 	i := strings.IndexAny(text, "{[")
@@ -157,26 +200,47 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 		return Turn{}, false
 	}
 	e := measure(text[i:])
-	end := e.end
-	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+end:])
-	// In the middle of prose it is an example more likely than a call.
-	if !e.closed || before != "" && after != "" && !otherClose(after) {
+	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+e.end:])
+	switch {
+	case !e.closed && before == "" && r.beginsCall(text[i:]):
+		return Turn{Problems: []Problem{{UnclosedCall, i, len(text), "the JSON has no end"}}}, true
+	case !e.closed || before != "" && after != "" && !otherClose(after):
 		return Turn{}, false
 	}
-	if calls, ok := r.bareCalls(text[i : i+end]); ok {
-		return r.found(text, repaired(calls, RepairOpen), i, i+end), true
+	if calls, ok := r.bareCalls(text[i : i+e.end]); ok {
+		return r.found(text, calls, i, i+e.end), true
 	}
 	return Turn{}, false
 }
 
 // bareCalls reads a text that is nothing but calls of offered tools.
 func (r *reader) bareCalls(text string) ([]Call, bool) {
-	if composite(text) {
-		if calls, ok := r.usual().mendedOrWhole(text); ok && r.offered(calls) {
-			return calls, true
+	if e := measure(text); composite(text) && e.closed && strings.Trim(text[e.end:], "]} \n") == "" {
+		calls, ok := r.usual().mendedOrWhole(text)
+		data := slices.ContainsFunc(calls, func(c Call) bool { return string(c.Arguments) == "{}" }) && !argumentsKey.MatchString(text)
+		if ok && r.offered(calls) && !data { // {"name": "Search"} is data
+			return repaired(calls, RepairOpen), true
 		}
 	}
-	return r.pythonic(text)
+	if calls, ok := r.usual().named(text); ok && r.offered(calls) {
+		return repaired(calls, RepairOpen), true
+	}
+	calls, ok := r.pythonic(text)
+	return repaired(calls, RepairOpen), ok
+}
+
+var (
+	// argumentsKey finds a key that holds arguments.
+	argumentsKey = regexp.MustCompile(`(?i)["'](?:` + strings.Join(usualArguments, "|") + `)["']\s*:`)
+	// callName finds the name in the beginning of a call as JSON.
+	callName = regexp.MustCompile(`^\[?\s*\{\s*["'](?:` + strings.Join(usualNames, "|") + `)["']\s*:\s*["']([^"'\n]*)["']`)
+)
+
+// beginsCall reports whether a text that is cut begins as the call of an offered
+// tool does.
+func (r *reader) beginsCall(text string) bool {
+	m := callName.FindStringSubmatch(text[:min(len(text), maxName)])
+	return m != nil && r.known(m[1])
 }
 
 // found is a turn with calls at text[i:end].

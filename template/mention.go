@@ -54,11 +54,11 @@ func (p *tagParser) mentioned(i, body int) bool {
 	case placeholder.MatchString(p.text[body:min(len(p.text), body+maxPlaceholder)]):
 		return true
 	}
-	return !lineBegins(p.text[p.plainAt:], i-p.plainAt) && !looksLikeCall(p.text[body:]) && !p.named(body)
+	return !lineBegins(p.text[p.plainAt:], i-p.plainAt) && !looksLikeCall(p.text[body:]) && !p.nameBegins(body)
 }
 
-// named reports whether a call whose name comes first begins at text[at:].
-func (p *tagParser) named(at int) bool {
+// nameBegins reports whether a call whose name comes first begins at text[at:].
+func (p *tagParser) nameBegins(at int) bool {
 	at = skipBlanks(p.text, at)
 	if p.Call.Kind == XMLCalls {
 		return strings.HasPrefix(p.text[at:], p.Call.Name[0])

@@ -81,6 +81,9 @@ var (
 	closeBrackets = []string{">", "]", "&gt;", "＞"}
 )
 
+// mayOpenTag reports whether one of openBrackets may begin with the byte.
+func mayOpenTag(c byte) bool { return c == '<' || c == '[' || c == '&' || c == "＜"[0] }
+
 // prefixed gives the length of the first of the strings that text begins with.
 func prefixed(text string, list []string) int {
 	for _, p := range list {
@@ -129,7 +132,7 @@ func readTag(text string) (t looseTag, ok bool) {
 	}
 	t.end = at + prefixed(text[at:], closeBrackets)
 	t.end += prefixed(text[t.end:], closeBrackets)
-	bare := t.end == at && (at < len(text) && text[at] != '\n' && text[at] != '{' || at == len(text) && !closing)
+	bare := t.end == at && (t.attribute != "" || at < len(text) && text[at] != '\n' && text[at] != '{' || at == len(text) && !closing)
 	return t, !bare
 }
 
@@ -178,7 +181,7 @@ func (f *Format) canonicalTags(r *respelling) {
 			i += len(tag) - 2
 			continue
 		}
-		if c := text[i]; c != '<' && c != '[' && c != '&' && c != "＜"[0] {
+		if !mayOpenTag(text[i]) {
 			continue
 		}
 		t, ok := readTag(text[i:])

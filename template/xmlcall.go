@@ -41,11 +41,15 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 		p.write(tag)
 		return body
 	}
-	x := xmlReader{p: p, at: at, limit: p.limit(p.Call.Open, at)}
+	x := xmlReader{p: p, at: at, limit: p.tags.index(p.Call.Open, at)}
 	if !wrapped {
 		x.limit = min(x.limit, p.tags.index(p.Call.Name[0], at))
 	}
 	call, problem := x.call()
+	if limit := p.limit(p.Call.Open, at); problem.Kind == UnclosedCall && !p.Strict && limit < x.limit {
+		x = xmlReader{p: p, at: at, limit: limit} // a response or an end token shows the end
+		call, problem = x.call()
+	}
 	end := x.at
 	after := skipBlanks(p.text, end)
 	switch closed := strings.HasPrefix(p.text[after:], p.Call.Close); {
