@@ -84,16 +84,13 @@ func hint(err error) string {
 // choiceHint is about what a format, a server and a run can do together.
 func choiceHint(err error) string {
 	if e, ok := errors.AsType[*runner.ChoiceError](err); ok {
-		switch {
-		case e.Choice.Mode == runner.Named:
-			return "--tool-choice takes auto, none, required, or the name of a tool of this run; search and read come with --corpus"
-		case strings.Contains(e.Reason, "no tools"):
-			return "search and read come with --corpus"
+		if e.Choice.Mode == runner.Required {
+			return "name the tool, or use another --format"
 		}
-		return "name the tool, or use another --format"
+		return "leave --tool-choice out, or use another --format"
 	}
 	if is[*runner.ConstrainError](err) {
-		return "--constrain needs a format whose calls are JSON: \"stopgap format list\" tells"
+		return "--constrain needs a format whose calls are json or lines: \"stopgap format list\" tells"
 	}
 	if is[*models.UnsupportedError](err) {
 		return "docs/servers.md tells what each server can do"

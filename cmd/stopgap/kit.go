@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"stopgap/internal/config"
 	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/stopping"
@@ -50,6 +50,12 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 	if s.callsInThink != "auto" {
 		format = format.WithCallsInThink(s.callsInThink == "yes")
 	}
+	if s.constrain && format.Opening == template.OpenChat {
+		return nil, &usageError{
+			fmt.Errorf("--constrain means nothing with format %s: there the server reads and writes the calls", format.Name),
+			"--format server takes the prompt from the same template and can hold calls to their schemas",
+		}
+	}
 	system, err := s.systemText()
 	if err != nil {
 		return nil, err
@@ -61,7 +67,7 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 	k := &kit{
 		runner: &runner.Runner{
 			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
-			Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
+			SingleCall: s.singleCall, Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
 			Limits: runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
 		},
 		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
@@ -125,6 +131,9 @@ func (k *kit) equip(s *settings) error {
 	if k.index != nil {
 		list = k.index.Tools()
 	}
+	if err := checkToolChoice(s.choice(), list); err != nil {
+		return err
+	}
 	if len(list) == 0 && len(s.callLimits) == 0 {
 		return nil
 	}
@@ -134,9 +143,8 @@ func (k *kit) equip(s *settings) error {
 	}
 	for _, l := range s.callLimits {
 		name, n, _ := strings.Cut(l, "=")
-		if !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Spec().Name == name }) {
-			return &usageError{fmt.Errorf("--call-limit names %q, which is no tool of this run", name),
-				"search and read come with --corpus"}
+		if err := checkTool("--call-limit", name, list); err != nil {
+			return err
 		}
 		opts.Limits[name], _ = strconv.Atoi(n) // the flag has checked it
 	}
@@ -146,6 +154,35 @@ func (k *kit) equip(s *settings) error {
 	}
 	k.runner.Tools = set
 	return nil
+}
+
+// checkToolChoice refuses a choice that the run has no tools for.
+func checkToolChoice(c runner.Choice, list []tools.Tool) error {
+	switch {
+	case c.Mode == runner.Named:
+		return checkTool("--tool-choice", c.Tool, list, "auto", "none", "required")
+	case c.Mode == runner.Required && len(list) == 0:
+		return &usageError{errors.New("--tool-choice required, but this run has no tools"), "search and read come with --corpus"}
+	}
+	return nil
+}
+
+// checkTool refuses the name of a tool that the run does not have. The flag
+// takes other words too.
+func checkTool(flag, name string, list []tools.Tool, words ...string) error {
+	for _, t := range list {
+		if t.Spec().Name == name {
+			return nil
+		}
+		words = append(words, t.Spec().Name)
+	}
+	err := &usageError{fmt.Errorf("%s names %q, which is no tool of this run", flag, name), "search and read come with --corpus"}
+	if near := config.Nearest(name, words); near != "" {
+		err.hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(list) > 0 {
+		err.hint = "it takes " + strings.Join(words, ", ")
+	}
+	return err
 }
 
 // modelOptions are how models are reached.

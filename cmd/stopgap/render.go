@@ -118,11 +118,8 @@ func (a *app) render(ctx context.Context, s *settings, question string, as rende
 var errRendered = errors.New("the prompt stands")
 
 // A listener stands in for a model: it takes the first request and generates
-// nothing. What renders openings is the model's own.
-type listener struct {
-	models.Renderer
-	request *models.Request
-}
+// nothing.
+type listener struct{ request *models.Request }
 
 func (l listener) Stream(_ context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
 	return func(yield func(models.Chunk, error) bool) {
@@ -131,13 +128,21 @@ func (l listener) Stream(_ context.Context, req models.Request) iter.Seq2[models
 	}
 }
 
+// A renderingListener leaves the rendering of openings to the model's server.
+type renderingListener struct {
+	listener
+	models.Renderer
+}
+
 // opening is the prompt of the first request of a run, which is left there.
 // What the run writes after the opening is the words of a tool choice.
 func (k *kit) opening(ctx context.Context, question string) ([]runner.Segment, error) {
 	var sent models.Request
 	r := *k.runner
-	renderer, _ := k.runner.Model.(models.Renderer)
-	r.Model = listener{renderer, &sent}
+	r.Model = listener{&sent}
+	if renderer, ok := k.runner.Model.(models.Renderer); ok {
+		r.Model = renderingListener{listener{&sent}, renderer}
+	}
 	task := k.task
 	task.Question = question
 	var segments []runner.Segment

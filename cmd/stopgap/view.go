@@ -193,13 +193,14 @@ const shownLines = 4
 func (v *view) returned(ev runner.Returned) {
 	lines := filledLines(ev.Content)
 	head := fmt.Sprintf("← %s: %d %s", printable(ev.Name), len(lines), plural(len(lines), "line"))
-	if ev.Name == "" {
-		head = "← this is not a call"
-	}
 	colour := green
 	if ev.Status != tools.OK {
 		head += ", " + strings.ReplaceAll(string(ev.Status), "_", " ")
 		colour = red
+	}
+	if ev.Name == "" { // a problem in the place of a call; the lines say which
+		v.aside()
+		head = "← this is not a call"
 	}
 	if ev.Cut > 0 {
 		head += fmt.Sprintf(", %d tokens left out", ev.Cut)
