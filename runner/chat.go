@@ -121,6 +121,7 @@ type talk struct {
 }
 
 func (t *talk) stream(req models.ChatRequest) error {
+	t.event.Requests++
 	most := req.MaxTokens * longestToken
 	for chunk, err := range t.Model.(models.Chatter).Chat(t.ctx, req) { // begin has checked it
 		if err == nil && t.receipt.draft.text.Len()+t.think.Len() > most {

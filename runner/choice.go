@@ -87,7 +87,9 @@ func (s *state) checkChoice() error {
 		if !ok {
 			return &ConstrainError{s.Format.Name}
 		}
-		s.frame = frame
+		if len(offered) > 0 {
+			s.frame = frame
+		}
 	}
 	return nil
 }
@@ -102,24 +104,24 @@ func (s *state) openingCriterion(inThink bool) stopping.Criterion {
 }
 
 // choose puts the words of a tool choice into the model's mouth, at the first
-// turn. It gives them, for the criteria to see, and whether the turn is over.
-func (g *generation) choose() (seen string, over bool, err error) {
+// turn, and says whether the turn is over.
+func (g *generation) choose() (over bool, err error) {
 	c := g.Choice
 	if g.chosen || c.Mode != Required && c.Mode != Named {
-		return "", false, nil
+		return false, nil
 	}
 	g.state.chosen = true
 	prefix, _ := g.Format.Prefix(c.Tool, g.described(), g.began) // checked in begin
 	if !g.Constrain {
-		return prefix, false, g.put(prefix, template.FromTemplate)
+		return false, g.put(prefix, template.FromTemplate)
 	}
 	if thought := prefix[:strings.Index(prefix, g.frame.Opened)]; thought != "" {
 		if err := g.put(thought, template.FromTemplate); err != nil {
-			return "", true, err
+			return true, err
 		}
 	}
 	err = g.constrained(c.Tool, "")
-	return "", g.complete(), err
+	return g.complete(), err
 }
 
 // opened reports whether a call begins that is to be constrained.
@@ -138,6 +140,7 @@ func (g *generation) complete() bool {
 // of those that are offered, then its arguments under the tool's schema.
 func (g *generation) constrained(tool, opened string) error {
 	g.written++
+	g.stop, g.finish = nil, nil // until the call has its end, the turn is in the middle of it
 	if err := g.put(strings.TrimPrefix(g.frame.Before, opened), template.FromTemplate); err != nil {
 		return err
 	}
@@ -155,11 +158,7 @@ func (g *generation) constrained(tool, opened string) error {
 	}
 	name := tool
 	if g.frame.Quoted {
-		quoted, err := json.Marshal(tool)
-		if err != nil {
-			return err
-		}
-		name = string(quoted)
+		name = quote(tool)
 	}
 	if err := g.put(name, from); err != nil {
 		return err
@@ -195,7 +194,7 @@ func (g *generation) chooseName(offered []template.Tool) (string, error) {
 	}
 	var r receipt
 	err = r.receive(g, req, func(models.Chunk) (bool, error) { return true, nil })
-	g.stop, g.finish = nil, r.final
+	g.finish = r.final
 	g.account(&r)
 	if err != nil || g.truncated {
 		return "", err
@@ -231,7 +230,7 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 	err = r.receive(g, req, show)
 	g.kept.WriteString(r.draft.text.String()[:shown])
 	g.ledger.add(g.count, r.draft.segments(g.turn, shown)...)
-	g.stop, g.finish = nil, r.final
+	g.finish = r.final
 	g.account(&r)
 	if err != nil || g.truncated {
 		return false, err

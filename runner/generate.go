@@ -20,10 +20,11 @@ type generation struct {
 	began   bool // the turn began inside the thinking part
 	lexer   *template.Lexer
 	kept    strings.Builder    // the turn's text
-	stop    *stopping.Decision // what ended the last stretch; offsets of the turn's text
+	stop    *stopping.Decision // what ended the last request
 	finish  *models.Final      // what ended it, where no criterion did
 	resumed bool               // a call that was cut has been gone on with
 	written int                // calls that were written under a schema
+	allowed int                // tokens that the turn may have
 	event   Stopped
 }
 
@@ -34,39 +35,39 @@ func (s *state) generate() (template.Turn, error) {
 	if s.Format.Opening == template.OpenChat {
 		return s.converse()
 	}
-	if _, err := s.request(nil); err != nil { // no room for another turn
+	allowed, err := s.turnTokens()
+	if err != nil { // no room for another turn
 		return template.Turn{}, err
 	}
 	s.turn++
-	g := &generation{state: s, began: s.ledger.inThink, lexer: s.Format.Lexer(s.ledger.inThink)}
+	g := &generation{state: s, began: s.ledger.inThink, lexer: s.Format.Lexer(s.ledger.inThink), allowed: allowed}
 	g.event = Stopped{Turn: s.turn, Means: template.MeansEnd, Usage: noUsage}
-	err := g.write()
+	err = g.write()
 	if closing := g.spans(g.lexer.Close()); err == nil {
 		err = closing
 	}
 	turn := g.read()
 	s.total(g)
-	s.ledger.inThink, s.ledger.open = turn.InThink, g.stop == nil && (g.finish == nil || s.truncated)
+	s.ledger.inThink, s.ledger.open = turn.InThink, g.opened() || g.stop == nil && (g.finish == nil || s.truncated)
 	if err == nil {
 		err = s.emit(g.stopped(turn))
 	}
 	return turn, err
 }
 
-// write goes from request to request until the turn is over. The criteria see
-// the text of one stretch, and of the turn before it what belongs to it.
+// write goes from request to request until the turn is over.
 func (g *generation) write() error {
-	seen, over, err := g.choose()
+	over, err := g.choose()
 	for err == nil && !over {
-		if err = g.stretch(seen); err != nil {
+		if err = g.stretch(); err != nil {
 			break
 		}
 		switch {
-		case g.opened():
+		case g.opened() && g.forced == "": // a call that is not made need not be written
 			err = g.constrained("", g.frame.Opened)
-			seen, over = "", g.complete()
+			over = g.complete()
 		case g.splitCall():
-			g.resumed, seen = true, g.kept.String()
+			g.resumed, g.allowed = true, g.allowed+g.spent()
 		default:
 			over = true
 		}
@@ -74,13 +75,13 @@ func (g *generation) write() error {
 	return err
 }
 
-// A stretch is one stream on its way through the matcher.
+// A stretch is one stream on its way through the matcher. The criteria see the
+// whole turn, and fire only where the stretch has written.
 type stretch struct {
 	*generation
 	matcher *stopping.Matcher
-	base    int // where the matcher's text begins in the turn's
-	skip    int // bytes of the matcher's text that were given out before
-	fed     int // bytes of it that are older than the stretch
+	fed     int // bytes of the turn that are older than the stretch
+	skip    int // how many of them the matcher has not given back yet
 	torn    int // bytes at the end that never became a character
 	stop    *stopping.Decision
 	matched time.Time // when stop fired
@@ -88,22 +89,22 @@ type stretch struct {
 }
 
 // stretch lets the model write freely until a stop, the server's end or an
-// error. seen is the end of the turn's text that the criteria begin with.
-func (g *generation) stretch(seen string) error {
+// error.
+func (g *generation) stretch() error {
 	req, err := g.request(nil)
 	if err != nil {
 		return err
 	}
-	st := &stretch{generation: g, base: g.kept.Len() - len(seen), skip: len(seen), fed: len(seen)}
-	inThink := g.began
-	if st.base > 0 {
-		inThink = g.Format.Parse(g.kept.String(), g.reading()).InThink
+	fed := g.kept.Len()
+	set, err := g.set(g.began, fed)
+	if err != nil {
+		return err
 	}
-	st.matcher = g.sets[inThink].Matcher()
-	if seen != "" {
-		err = st.watch(seen, 0)
+	st := &stretch{generation: g, matcher: set.Matcher(), fed: fed, skip: fed}
+	if fed > 0 {
+		err = st.watch(g.kept.String(), g.spent())
 	}
-	if err == nil && st.stop == nil {
+	if err == nil {
 		err = st.stream(req)
 	}
 	if closing := st.flush(); err == nil {
@@ -139,9 +140,7 @@ func (st *stretch) watch(text string, tokens int) error {
 	}
 	for _, d := range step.Notified() {
 		if err == nil {
-			err = st.emit(Noticed{
-				Turn: st.turn, Criterion: d.Criterion.Name, MatchStart: st.base + d.MatchStart, MatchEnd: st.base + d.MatchEnd,
-			})
+			err = st.emit(Noticed{Turn: st.turn, Criterion: d.Criterion.Name, MatchStart: d.MatchStart, MatchEnd: d.MatchEnd})
 		}
 	}
 	return err
@@ -173,12 +172,7 @@ func (st *stretch) keep() {
 	}
 	g.kept.WriteString(st.draft.text.String()[:n])
 	g.ledger.add(g.count, st.draft.segments(g.turn, n)...)
-	g.finish, g.stop = st.final, nil
-	if st.stop != nil {
-		d := *st.stop
-		d.MatchStart, d.MatchEnd, d.KeepEnd = st.base+d.MatchStart, st.base+d.MatchEnd, st.base+d.KeepEnd
-		g.stop = &d
-	}
+	g.finish, g.stop = st.final, st.stop
 	g.account(&st.receipt)
 }
 

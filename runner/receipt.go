@@ -25,6 +25,7 @@ type receipt struct {
 // receive sends a request and passes on what comes, until take says that it is
 // enough or the server ends. Leaving the range is what ends the request there.
 func (r *receipt) receive(g *generation, req models.Request, take func(models.Chunk) (more bool, err error)) error {
+	g.event.Requests++
 	for chunk, err := range g.Model.Stream(g.ctx, req) {
 		if err == nil && r.draft.text.Len() > req.MaxTokens*longestToken {
 			err = &models.ProtocolError{Server: g.server(), Reason: "much more text than tokens were asked for"}
@@ -67,13 +68,15 @@ func (r *receipt) note(s *state, chunk models.Chunk) error {
 	return nil
 }
 
+// spent is how many tokens the turn has taken so far, about.
+func (g *generation) spent() int { return max(g.event.Pieces, g.event.Usage.Generated.N) }
+
 // account adds a request to the sums of the turn.
 func (g *generation) account(r *receipt) {
 	if !r.usage.Generated.Known {
 		r.usage.Generated = r.draft.generated()
 	}
 	ev := &g.event
-	ev.Requests++
 	ev.Pieces += r.pieces
 	ev.Usage = sum(ev.Usage, r.usage)
 	if g.stop != nil {

@@ -7,20 +7,25 @@ import (
 	"stopgap/models"
 )
 
-// request is the next request: the whole ledger, and as many tokens as fit. A
-// schema holds the text to it. The error is a *LimitError.
-func (s *state) request(schema json.RawMessage) (models.Request, error) {
-	limit, err := s.turnTokens()
+// request is the next request of a turn: the whole ledger, and as many tokens
+// as fit and the turn has left. A schema holds the text to it; no special token
+// has a place there. The error is a *LimitError.
+func (g *generation) request(schema json.RawMessage) (models.Request, error) {
+	limit, err := g.turnTokens()
 	if err != nil {
 		return models.Request{}, err
 	}
-	return models.Request{
-		Prompt: s.ledger.prompt(), MaxTokens: limit, Sampling: s.sampling(), Schema: schema,
-		Preserve: s.Format.Preserve, Session: s.Session,
-	}, nil
+	req := models.Request{
+		Prompt: g.ledger.prompt(), MaxTokens: min(limit, max(g.allowed-g.spent(), 1)), Sampling: g.sampling(),
+		Schema: schema, Session: g.Session,
+	}
+	if len(schema) == 0 {
+		req.Preserve = g.Format.Preserve
+	}
+	return req, nil
 }
 
-// turnTokens is how many tokens the next generation may have.
+// turnTokens is how many tokens a turn that begins here may have.
 func (s *state) turnTokens() (int, error) {
 	limit := cmp.Or(s.Limits.TurnTokens, s.Format.MaxTokens, defaultTurnTokens)
 	most := s.tokenLimit()

@@ -158,15 +158,32 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 	if err := s.checkChoice(); err != nil {
 		return nil, err
 	}
-	for _, inThink := range []bool{false, true} { // where a generation begins is known turn by turn
-		set, err := stopping.Compile(s.criteria(inThink)...)
-		if err != nil {
-			return nil, fmt.Errorf("stop criteria of the run and of format %s: %w", r.Format.Name, err)
+	for _, inThink := range []bool{false, true} { // where a turn begins is known turn by turn
+		if s.sets[inThink], err = s.set(inThink, 0); err != nil {
+			return nil, err
 		}
-		s.sets[inThink] = set
 	}
 	s.start(ctx)
 	return s, nil
+}
+
+// set compiles the criteria of a turn. Its first bytes, from of them, are not
+// the model's, or have been looked at: a match ends after them.
+func (s *state) set(inThink bool, from int) (*stopping.Set, error) {
+	if set := s.sets[inThink]; set != nil && from == 0 {
+		return set, nil
+	}
+	criteria := s.criteria(inThink)
+	for i := range criteria {
+		if c := &criteria[i]; from > 0 {
+			c.MinBytes = max(c.MinBytes, from+1)
+		}
+	}
+	set, err := stopping.Compile(criteria...)
+	if err != nil {
+		return nil, fmt.Errorf("stop criteria of the run and of format %s: %w", s.Format.Name, err)
+	}
+	return set, nil
 }
 
 // criteria are the format's stops and the caller's own; what each means is
@@ -187,9 +204,6 @@ func (s *state) criteria(inThink bool) []stopping.Criterion {
 		}
 		out, s.means[stop.Name] = append(out, c), stop.Means
 	}
-	if s.Constrain && s.frame.Opening != "" {
-		out, s.means[callOpening] = append(out, s.openingCriterion(inThink)), template.MeansCall
-	}
 	for _, c := range s.Criteria {
 		switch c.Action {
 		case stopping.Call:
@@ -200,6 +214,9 @@ func (s *state) criteria(inThink bool) []stopping.Criterion {
 			s.means[c.Name] = template.MeansEnd
 		}
 		out = append(out, c)
+	}
+	if s.frame.Opening != "" { // last: the caller may want to end the turn there
+		out, s.means[callOpening] = append(out, s.openingCriterion(inThink)), template.MeansCall
 	}
 	return out
 }

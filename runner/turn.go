@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"regexp"
@@ -118,14 +117,17 @@ func (s *state) unescape(arguments json.RawMessage) json.RawMessage {
 		if bare == text {
 			return literal
 		}
-		var quoted bytes.Buffer
-		enc := json.NewEncoder(&quoted)
-		enc.SetEscapeHTML(false)
-		if enc.Encode(bare) != nil {
-			return literal
-		}
-		return bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))
+		return []byte(quote(bare))
 	})
+}
+
+// quote spells a text as a JSON string, without escapes that are meant for HTML.
+func quote(text string) string {
+	var quoted strings.Builder
+	enc := json.NewEncoder(&quoted)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a text has a spelling always
+	return strings.TrimSuffix(quoted.String(), "\n")
 }
 
 // names are those of the tools, for messages to the model.
