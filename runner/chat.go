@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -100,31 +101,33 @@ func (s *state) converse() (template.Turn, error) {
 
 // toolChoice is the run's at its first turn, and then the model's own.
 func (s *state) toolChoice() models.ToolChoice {
-	if s.chosen || s.forced != "" {
-		if s.forced != "" {
-			return models.ToolChoice{Mode: models.ChooseNone}
-		}
+	switch {
+	case s.forced != "":
+		return models.ToolChoice{Mode: models.ChooseNone}
+	case s.chosen:
 		return models.ToolChoice{}
 	}
 	s.chosen = true
 	return models.ToolChoice{Mode: models.ChoiceMode(s.Choice.Mode), Name: s.Choice.Tool}
 }
 
-// A talk is one answer of a chat endpoint.
+// A talk is one answer of a chat endpoint. Its kept text is the content; what
+// was thought and called stands beside it.
 type talk struct {
 	generation
 	receipt receipt
 	matcher *stopping.Matcher
-	matched *stopping.Decision
 	think   strings.Builder
 	calls   []models.ToolCall
+	size    int             // bytes of it all
+	shown   strings.Builder // all of it, in the order of the events
 }
 
 func (t *talk) stream(req models.ChatRequest) error {
 	t.event.Requests++
 	most := req.MaxTokens * longestToken
 	for chunk, err := range t.Model.(models.Chatter).Chat(t.ctx, req) { // begin has checked it
-		if err == nil && t.receipt.draft.text.Len()+t.think.Len() > most {
+		if err == nil && t.size > most {
 			err = &models.ProtocolError{Server: t.server(), Reason: "much more text than tokens were asked for"}
 		}
 		if err != nil {
@@ -137,7 +140,7 @@ func (t *talk) stream(req models.ChatRequest) error {
 		if err := t.take(chunk); err != nil {
 			return err
 		}
-		if t.matched != nil {
+		if t.stop != nil {
 			return nil
 		}
 		t.receipt.final = chunk.Final
@@ -153,25 +156,28 @@ func (t *talk) stream(req models.ChatRequest) error {
 func (t *talk) take(chunk models.ChatChunk) error {
 	for _, c := range chunk.Calls {
 		t.calls = append(t.calls, c)
-		if err := t.spans([]template.Span{{Kind: template.SpanCall, Text: callText(c)}}); err != nil {
+		t.size += len(c.Name) + len(c.Arguments)
+		if err := t.show(template.SpanCall, callText(c)); err != nil {
 			return err
 		}
 	}
 	if chunk.Thinking != "" {
 		t.think.WriteString(chunk.Thinking)
+		t.size += len(chunk.Thinking)
 		t.receipt.pieces++
-		if err := t.spans([]template.Span{{Kind: template.SpanThink, Text: chunk.Thinking}}); err != nil {
+		if err := t.show(template.SpanThink, chunk.Thinking); err != nil {
 			return err
 		}
 	}
 	if chunk.Text == "" {
 		return nil
 	}
+	t.size += len(chunk.Text)
 	t.receipt.pieces++
 	t.receipt.draft.add(chunk.Text, nil)
 	step, err := t.matcher.Write(chunk.Text, 1)
-	t.matched = step.Stop
-	if shown := t.show(step.Emit); err == nil {
+	t.stop = step.Stop
+	if shown := t.show(template.SpanText, step.Emit); err == nil {
 		err = shown
 	}
 	for _, d := range step.Notified() {
@@ -182,11 +188,12 @@ func (t *talk) take(chunk models.ChatChunk) error {
 	return err
 }
 
-func (t *talk) show(text string) error {
+func (t *talk) show(kind template.SpanKind, text string) error {
 	if text == "" {
 		return nil
 	}
-	return t.spans([]template.Span{{Kind: template.SpanText, Text: text}})
+	t.shown.WriteString(text)
+	return t.spans([]template.Span{{Kind: kind, Text: text}})
 }
 
 // callText is how a call stands in the ledger: the server's own spelling is
@@ -197,32 +204,28 @@ func callText(c models.ToolCall) string { return c.Name + " " + string(c.Argumen
 func (t *talk) close() error {
 	var err error
 	keep := t.receipt.draft.text.Len()
-	if t.matched != nil {
-		keep = t.matched.KeepEnd
+	if t.stop != nil {
+		keep = t.stop.KeepEnd
 	} else {
 		held := t.matcher.Close().Emit
 		n := torn(held)
-		keep, err = keep-n, t.show(held[:len(held)-n])
+		keep, err = keep-n, t.show(template.SpanText, held[:len(held)-n])
 	}
-	t.stop, t.finish = t.matched, t.receipt.final
+	t.finish = t.receipt.final
 	t.account(&t.receipt)
 	t.kept.WriteString(t.receipt.draft.text.String()[:keep])
 	l, made := t.ledger, t.calls
-	if t.forced != "" { // they are not made, and would stay without an answer
+	if t.forced != "" || t.finishes() { // they are not made, and would stay without an answer
 		made = nil
 	}
 	l.messages = append(l.messages, models.Message{
 		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: made,
 	})
-	l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: t.think.String()})
-	l.add(t.count, t.receipt.draft.segments(t.turn, keep)...)
-	for _, c := range t.calls {
-		l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: callText(c)})
-	}
+	l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: t.shown.String()})
 	return err
 }
 
-// turn is what the server read, as a turn of this run.
+// parsed is what the server read, as a turn of this run.
 func (t *talk) parsed() template.Turn {
 	turn := template.Turn{Think: strings.TrimSpace(t.think.String()), Text: strings.TrimSpace(t.kept.String())}
 	end := t.kept.Len()
@@ -235,7 +238,11 @@ func (t *talk) parsed() template.Turn {
 		}
 		turn.Calls = append(turn.Calls, template.Call{Name: c.Name, Arguments: arguments, Start: end, End: end})
 	}
-	if len(turn.Calls) == 0 {
+	switch {
+	case t.finishes():
+		turn.Answer = cmp.Or(turn.Text, turn.Think)
+		turn.Answered, turn.Calls = turn.Answer != "", nil
+	case len(turn.Calls) == 0:
 		turn.Answer, turn.Answered = turn.Text, turn.Text != ""
 		if !turn.Answered {
 			turn.Problems = append(turn.Problems, template.Problem{Kind: template.NoCallNoAnswer, Message: "neither a call nor an answer"})

@@ -132,7 +132,7 @@ func (g *generation) opened() bool {
 // complete reports whether nothing follows a constrained call in its turn.
 func (g *generation) complete() bool {
 	call := g.Format.Call
-	return g.truncated || g.SingleCall || g.Format.SingleCall || call.List || call.Close == "" && call.Kind == template.JSONCalls ||
+	return g.truncated || g.spent() >= g.allowed || g.SingleCall || g.Format.SingleCall || call.List || call.Close == "" && call.Kind == template.JSONCalls ||
 		g.written >= mostConstrained
 }
 
@@ -208,7 +208,7 @@ func (g *generation) chooseName(offered []template.Tool) (string, error) {
 }
 
 // fill lets the model write the arguments under their schema. whole says that
-// the value has its end.
+// they have their end, which may be the last token that was left.
 func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 	req, err := g.request(schema)
 	if err != nil {
@@ -232,11 +232,16 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 	g.ledger.add(g.count, r.draft.segments(g.turn, shown)...)
 	g.finish = r.final
 	g.account(&r)
-	if err != nil || g.truncated {
+	if err != nil {
 		return false, err
 	}
-	value := json.RawMessage(strings.TrimSpace(r.draft.text.String()))
-	if !json.Valid(value) {
+	value := strings.TrimSpace(r.draft.text.String())
+	switch whole = json.Valid([]byte(value)); {
+	case whole && strings.HasSuffix(value, "}"):
+		g.truncated = g.full
+	case g.truncated: // another value may have been longer
+		return false, nil
+	case !whole:
 		g.broken = true
 		return false, &models.ProtocolError{Server: g.server(), Reason: "the server did not keep to the schema of the arguments"}
 	}

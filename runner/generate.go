@@ -221,8 +221,10 @@ func (g *generation) read() template.Turn {
 	if d := g.stop; d != nil {
 		invented := g.means[d.Criterion.Name] == template.MeansInvented
 		switch {
-		case d.Criterion.Action == stopping.Finish && !t.Answered:
-			t.Answer, t.Answered = cmp.Or(t.Text, t.Think), true
+		case g.finishes():
+			if t.Calls = nil; !t.Answered {
+				t.Answer, t.Answered = cmp.Or(t.Text, t.Think), true
+			}
 		case invented && len(t.Calls) == 0 && g.forced == "":
 			p := template.Problem{Kind: template.InventedResponse, Start: len(text), End: len(text)}
 			t.Problems = slices.DeleteFunc(t.Problems, func(p template.Problem) bool { return p.Kind == template.NoCallNoAnswer })
@@ -232,6 +234,11 @@ func (g *generation) read() template.Turn {
 	g.judge(&t)
 	t.Answered = t.Answered && t.Answer != ""
 	return t
+}
+
+// finishes reports whether a criterion of the caller has ended the run.
+func (g *generation) finishes() bool {
+	return g.stop != nil && g.stop.Criterion.Action == stopping.Finish
 }
 
 // judge adds the problems that only the tools' schemas tell.

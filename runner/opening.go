@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,7 +19,11 @@ var ErrNoChat = errors.New("the model has no chat endpoint")
 
 // settle makes the format of the run of one whose opening comes from the
 // server: the rendered text tells which of the shipped formats goes on.
-func (s *state) settle(ctx context.Context, task Task) error {
+func (s *state) settle(task Task) error {
+	chat, begun := s.Format.Opening == template.OpenChat, s.ledger.format
+	if begun != nil && chat != (begun.Opening == template.OpenChat) {
+		return ErrLedger
+	}
 	switch s.Format.Opening {
 	case template.OpenChat:
 		if _, ok := s.Model.(models.Chatter); !ok {
@@ -31,8 +34,9 @@ func (s *state) settle(ctx context.Context, task Task) error {
 	default:
 		return nil
 	}
-	if len(s.ledger.segments) > 0 { // the conversation has its opening
-		return s.takeOver(s.ledger.format)
+	if begun != nil { // the conversation has its opening
+		s.takeOver(begun)
+		return nil
 	}
 	renderer, ok := s.Model.(models.Renderer)
 	if !ok {
@@ -45,7 +49,7 @@ func (s *state) settle(ctx context.Context, task Task) error {
 	for _, t := range s.described() {
 		c.Tools = append(c.Tools, models.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
 	}
-	rendered, err := renderer.Render(ctx, c)
+	rendered, err := renderer.Render(s.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -62,15 +66,15 @@ func (s *state) settle(ctx context.Context, task Task) error {
 		{Text: task.Question, Source: template.FromUser},
 		{Text: after, Source: template.FromTemplate},
 	}
-	return s.takeOver(format)
+	s.takeOver(format)
+	return nil
 }
 
 // takeOver goes on with another format than the Runner's.
-func (s *state) takeOver(format *template.Format) error {
+func (s *state) takeOver(format *template.Format) {
 	r := *s.Runner
 	r.Format = format
 	s.Runner = &r
-	return nil
 }
 
 // messages are the system message, if there is one, and the question.

@@ -94,13 +94,17 @@ var (
 	ErrNoFormat = errors.New("runner: no format")
 	// ErrNoQuestion says that a Task asks nothing.
 	ErrNoQuestion = errors.New("runner: the question is empty")
+	// ErrLedger says that the messages of a chat endpoint cannot go on as a
+	// prompt, nor a prompt as messages.
+	ErrLedger = errors.New("runner: a conversation with a chat endpoint and one with a prompt cannot continue each other")
 )
 
 // errLeft ends a run whose consumer has left the range. It is never seen outside.
 var errLeft = errors.New("runner: the consumer left")
 
 // Run works on a task and yields what happens. A task or a Runner that is not
-// complete gives an error and nothing else. Otherwise the last event is Ended;
+// complete, or an opening that the server does not render, gives an error and
+// nothing else. Otherwise the last event is Ended;
 // where an error ended the run it follows, alone, as the last pair. Leaving the
 // range ends the generation at the server and the tools that run; nothing
 // happens after that.
@@ -147,24 +151,32 @@ func (r *Runner) begin(ctx context.Context, task Task, yield func(Event, error) 
 		return nil, ErrNoQuestion
 	}
 	s := newState(r, task, yield)
-	var err error
-	if s.offered, err = r.kit(); err != nil {
+	s.start(ctx)
+	if err := s.prepare(task); err != nil {
+		s.cancel()
 		return nil, err
+	}
+	return s, nil
+}
+
+// prepare settles all that can be wrong before the first request to the model.
+func (s *state) prepare(task Task) (err error) {
+	if s.offered, err = s.kit(); err != nil {
+		return err
 	}
 	s.tools = s.offered.Session()
-	if err := s.settle(ctx, task); err != nil {
-		return nil, err
+	if err := s.settle(task); err != nil {
+		return err
 	}
 	if err := s.checkChoice(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, inThink := range []bool{false, true} { // where a turn begins is known turn by turn
 		if s.sets[inThink], err = s.set(inThink, 0); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	s.start(ctx)
-	return s, nil
+	return nil
 }
 
 // set compiles the criteria of a turn. Its first bytes, from of them, are not
