@@ -94,11 +94,10 @@ func (f *Format) anyCall() string {
 // namedCall is the beginning of a call of the tool, up to its arguments.
 func (f *Format) namedCall(tool string) string {
 	if fr, ok := f.Frame(); ok {
-		quote := ""
 		if fr.Quoted {
-			quote = `"`
+			tool = pythonString(tool)
 		}
-		return strings.TrimRight(fr.Before+quote+tool+quote+fr.Between, " ")
+		return strings.TrimRight(fr.Before+tool+fr.Between, " ")
 	}
 	if f.Call.Kind == TagCalls {
 		for _, t := range f.Call.Tags {
