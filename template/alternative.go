@@ -12,7 +12,7 @@ func (r *reader) mended(text string) ([]Call, bool) {
 		return nil, false
 	}
 	for _, read := range []func(*reader, string) ([]Call, bool){
-		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).named, (*reader).pythonic, (*reader).foreignCalls, (*reader).almostJSON,
+		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).almostJSON,
 	} {
 		if calls, ok := read(r, text); ok && len(calls) > 0 {
 			return calls, true
@@ -41,7 +41,7 @@ func (r *reader) mendedOrWhole(text string) ([]Call, bool) {
 
 // almostJSON reads what the repairs make JSON of.
 func (r *reader) almostJSON(text string) ([]Call, bool) {
-	value, repairs, ok := r.mend(text)
+	value, repairs, ok := r.budget.mend(text)
 	if !ok {
 		return nil, false
 	}
@@ -54,8 +54,8 @@ func (r *reader) sequence(text string) ([]Call, bool) {
 	var out []Call
 	n := 0
 	for at := skipBlanks(text, 0); at < len(text); n++ {
-		value, size, err := r.json.read(text[at:])
-		if err != nil || kindOf(value) != "object" {
+		value, size, err := r.budget.readJSON(text[at:])
+		if err != nil || kindOf(value) != "object" || !r.budget.step() {
 			return nil, false
 		}
 		calls, problem := r.calls(value)
@@ -78,9 +78,9 @@ func (r *reader) quotedCall(text string) ([]Call, bool) {
 	return repaired(calls, RepairNesting), ok
 }
 
-// named reads the name of an offered tool and its arguments as JSON behind it,
+// nameFirst reads the name of an offered tool and its arguments as JSON behind it,
 // perhaps in a fence or in parentheses.
-func (r *reader) named(text string) ([]Call, bool) {
+func (r *reader) nameFirst(text string) ([]Call, bool) {
 	head := text[:min(len(text), maxName)]
 	i := strings.IndexAny(head, "{[")
 	if strings.HasPrefix(head[max(i, 0):], argsMark) {
@@ -116,13 +116,13 @@ func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {
 	if value := json.RawMessage(strings.TrimSpace(text)); composite(string(value)) && json.Valid(value) {
 		return value, nil, true
 	}
-	return r.mend(text)
+	return r.budget.mend(text)
 }
 
 // pythonic reads calls as Python writes them.
 func (r *reader) pythonic(text string) ([]Call, bool) {
 	text = strings.TrimSpace(text)
-	if !pythonCall.MatchString(text) && !pythonList.MatchString(text) {
+	if head := text[:min(len(text), maxName)]; !pythonCall.MatchString(head) && !pythonList.MatchString(head) {
 		return nil, false
 	}
 	calls, ok := r.pythonMended(text)

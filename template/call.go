@@ -8,15 +8,6 @@ import (
 	"strings"
 )
 
-// Limits of the JSON that is read, of a call or of a tool's parameters.
-const (
-	maxCall  = 1 << 20 // bytes
-	maxDepth = 200
-	// maxWork bounds the bytes looked at in one turn, because a value that
-	// turns out to be none is looked at again from the next opening tag on.
-	maxWork = 16 * maxCall
-)
-
 var (
 	errNoEnd      = errors.New("the JSON has no end")
 	errAfterValue = errors.New("text after the JSON value")
@@ -24,32 +15,31 @@ var (
 	errTooDeep    = fmt.Errorf("nested more than %d deep", maxDepth)
 )
 
-// A jsonReader reads JSON values from the beginning of texts.
-type jsonReader struct{ work int }
-
-// read reads one value. size is the length of the value and the white space
-// before it. The error is errNoEnd where the text ends too early.
-func (r *jsonReader) read(text string) (value json.RawMessage, size int, err error) {
+// readJSON reads one JSON value from the beginning of a text. size is the length
+// of the value and the white space before it. The error is errNoEnd where the
+// text ends too early.
+func (b *budget) readJSON(text string) (value json.RawMessage, size int, err error) {
 	cut := text[:min(len(text), maxCall)]
-	if r.work > maxWork {
+	if b.read > maxRead {
 		return nil, 0, errTooLarge
 	}
+	defer func(before int) { b.work += b.read - before }(b.read)
 	dec := json.NewDecoder(strings.NewReader(cut))
 	err = dec.Decode(&value)
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		r.work += int(syntax.Offset)
+		b.read += int(syntax.Offset)
 		return nil, 0, fmt.Errorf("%w at byte %d", err, syntax.Offset)
 	case err != nil: // the end of the text
-		r.work += len(cut)
+		b.read += len(cut)
 		if len(cut) < len(text) {
 			return nil, 0, errTooLarge
 		}
 		return nil, 0, errNoEnd
 	}
 	size = int(dec.InputOffset())
-	r.work += size
+	b.read += size
 	if depth(value) > maxDepth {
 		return nil, 0, errTooDeep
 	}

@@ -9,9 +9,10 @@ import (
 // A parameter is what a tool's schema says of one of its arguments, as far as
 // it tells how a text is to be read.
 type parameter struct {
-	Name  string
-	Types []string // JSON schema types, empty where the schema does not say
-	Items []string // the types of the elements of a list
+	Name   string
+	Types  []string // JSON schema types, empty where the schema does not say
+	Items  []string // the types of the elements of a list
+	budget *budget  // of the turn
 }
 
 // UnmarshalJSON reads a schema. What is not as expected says nothing.
@@ -70,8 +71,8 @@ func (t Tool) required() []string {
 
 // only gives the one parameter that a call with a single value means: the only
 // one, or the only one that is required.
-func (t Tool) only() (name string, p parameter, ok bool) {
-	all, required := t.parameters(), t.required()
+func (t Tool) only(b *budget) (name string, p parameter, ok bool) {
+	all, required := b.parameters(t), t.required()
 	switch {
 	case len(all) == 1:
 		for name, p := range all {
@@ -103,7 +104,7 @@ func (p parameter) fromText(text string) json.RawMessage {
 		return value
 	}
 	if composite(plain) {
-		if mended, _, ok := new(mender).mend(plain); ok && p.takes(kindOf(mended)) {
+		if mended, _, ok := p.budget.mend(plain); ok && p.takes(kindOf(mended)) {
 			return mended
 		}
 	}
@@ -112,6 +113,9 @@ func (p parameter) fromText(text string) json.RawMessage {
 	}
 	return quoted
 }
+
+// item is an element of a list.
+func (p parameter) item() parameter { return parameter{Types: p.Items, budget: p.budget} }
 
 // takes reports whether a value of that kind fits the types.
 func (p parameter) takes(kind string) bool {
@@ -150,7 +154,7 @@ func (p parameter) fit(value json.RawMessage) (_ json.RawMessage, ok bool) {
 		}
 		return value, false
 	}
-	item := parameter{Types: p.Items}
+	item := p.item()
 	var text string
 	switch {
 	case kind == "string" && json.Unmarshal(value, &text) == nil:
@@ -185,7 +189,7 @@ func (p parameter) fitText(text string) (json.RawMessage, bool) {
 		return value, true
 	}
 	if composite(text) {
-		if mended, _, ok := new(mender).mend(text); ok && p.takes(kindOf(mended)) {
+		if mended, _, ok := p.budget.mend(text); ok && p.takes(kindOf(mended)) {
 			return mended, true
 		}
 	}
@@ -198,7 +202,7 @@ func (p parameter) fitItems(value json.RawMessage) (json.RawMessage, bool) {
 	if len(p.Items) == 0 || json.Unmarshal(value, &list) != nil {
 		return value, false
 	}
-	item, changed := parameter{Types: p.Items}, false
+	item, changed := p.item(), false
 	for i, e := range list {
 		v, ok := item.fit(e)
 		list[i], changed = v, changed || ok
@@ -212,14 +216,13 @@ func (p parameter) fitItems(value json.RawMessage) (json.RawMessage, bool) {
 
 // coerce fits the arguments of a call to the tool's schema. changed says that
 // one of them was not of its type.
-func (t Tool) coerce(arguments json.RawMessage) (_ json.RawMessage, changed bool) {
+func coerce(known map[string]parameter, arguments json.RawMessage) (_ json.RawMessage, changed bool) {
 	var values map[string]json.RawMessage
-	if len(t.Parameters) == 0 || json.Unmarshal(arguments, &values) != nil {
+	if len(known) == 0 || json.Unmarshal(arguments, &values) != nil {
 		return arguments, false
 	}
-	all := t.parameters()
 	for name, v := range values {
-		p, ok := all[name]
+		p, ok := known[name]
 		if !ok || len(p.Types) == 0 {
 			continue
 		}

@@ -24,14 +24,13 @@ type Reading struct {
 	// foreign says that the text is read in another format's spelling than its
 	// own, and in no third one.
 	foreign bool
+	budget  *budget
 }
 
 // A reader reads the calls of one turn.
 type reader struct {
 	*Format
 	Reading
-	json jsonReader
-	mender
 }
 
 // Keys that models use where a format has others, the likeliest first.
@@ -52,6 +51,9 @@ func (r *reader) calls(value json.RawMessage) ([]Call, Problem) {
 	if kindOf(value) == "array" && (!r.Strict || r.Call.List) && json.Unmarshal(value, &list) == nil && len(list) > 0 {
 		var out []Call
 		for _, e := range list {
+			if !r.budget.step() {
+				return nil, Problem{Kind: BadJSON, Message: "more calls than a turn may have"}
+			}
 			calls, problem := r.calls(e)
 			if problem.Kind != "" {
 				return nil, problem
@@ -103,11 +105,11 @@ func (r *reader) fitted(call Call) Call {
 		}
 	}
 	if ok {
-		if inner, found := tool.schemaCopy(call.Arguments); found {
+		if inner, found := schemaCopy(r.budget.parameters(tool), call.Arguments); found {
 			call.Arguments, call.Repairs = inner, appendOnce(call.Repairs, RepairNesting)
 		}
 		var changed bool
-		if call.Arguments, changed = tool.coerce(call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
+		if call.Arguments, changed = coerce(r.budget.parameters(tool), call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
 			call.Repairs = appendOnce(call.Repairs, RepairTypes)
 		}
 	}
@@ -116,10 +118,10 @@ func (r *reader) fitted(call Call) Call {
 
 // schemaCopy gives the arguments that stand in a copy of the tool's schema, in
 // place of its properties.
-func (t Tool) schemaCopy(arguments json.RawMessage) (json.RawMessage, bool) {
+func schemaCopy(known map[string]parameter, arguments json.RawMessage) (json.RawMessage, bool) {
 	keys, _ := object(arguments)
 	inner, ok := keys["properties"]
-	if _, own := t.parameters()["properties"]; own || !ok || kindOf(inner) != "object" {
+	if _, own := known["properties"]; own || !ok || kindOf(inner) != "object" {
 		return nil, false
 	}
 	for key := range keys {
@@ -311,14 +313,14 @@ func (r *reader) usual() *reader {
 // isParameter reports whether a key is an argument of the tool itself.
 func (r *reader) isParameter(name, key string) bool {
 	tool, _ := r.anyTool(name)
-	_, is := tool.parameters()[key]
+	_, is := r.budget.parameters(tool)[key]
 	return is
 }
 
 // flat reads a call whose arguments stand beside its name.
 func (r *reader) flat(call Call, rest, keys map[string]json.RawMessage) (Call, bool) {
 	if tool, known := r.tool(call.Name); known { // "type" and "id" may be arguments
-		for k := range tool.parameters() {
+		for k := range r.budget.parameters(tool) {
 			if v, ok := keys[k]; ok && !slices.Contains(r.Call.Name, k) {
 				rest[k] = v
 			}
@@ -357,7 +359,7 @@ func (r *reader) arguments(name string, raw json.RawMessage) (json.RawMessage, [
 			return list[0], []Repair{RepairArguments}, true
 		}
 	}
-	if key, p, ok := tool.only(); known && ok {
+	if key, p, ok := tool.only(r.budget); known && ok {
 		if fitted, changed := p.fit(raw); changed || p.takes(kindOf(raw)) {
 			return single(key, fitted), []Repair{RepairArguments}, true
 		}
@@ -377,7 +379,7 @@ func (r *reader) argumentsText(tool Tool, known bool, text string, depth int) (j
 	}
 	value := json.RawMessage(trimmed)
 	if !json.Valid(value) && composite(trimmed) {
-		if mended, repairs, ok := r.mend(trimmed); ok {
+		if mended, repairs, ok := r.budget.mend(trimmed); ok {
 			value, done = mended, append(done, repairs...)
 		}
 	}
@@ -390,7 +392,7 @@ func (r *reader) argumentsText(tool Tool, known bool, text string, depth int) (j
 			return r.argumentsText(tool, known, inner, depth+1)
 		}
 	}
-	key, p, ok := tool.only()
+	key, p, ok := tool.only(r.budget)
 	if !known || !ok {
 		return nil, nil, false
 	}

@@ -26,7 +26,7 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 	if p.Call.Close == "" {
 		return k.unclosed(p, i, body)
 	}
-	value, size, err := p.json.read(p.text[body:])
+	value, size, err := p.budget.readJSON(p.text[body:])
 	if err == nil {
 		if end, calls, problem, ok := k.closed(p, value, body+size); ok {
 			if problem.Kind != "" {
@@ -120,7 +120,7 @@ func (k jsonCalls) unclosed(p *tagParser, i, body int) int {
 	}
 	at := skipBlanks(p.text, body)
 	if name, from, ok := p.namedCall(at); ok {
-		return p.between(i, name, from)
+		return p.named(i, name, from)
 	}
 	if !p.Strict && !composite(p.text[at:]) {
 		if end := (pythonCalls{}).dotted(p, i, at); end > at {
@@ -155,11 +155,27 @@ func (p *tagParser) namedCall(at int) (name string, from int, ok bool) {
 
 const maxName = 512 // bytes of the longest name of a tool
 
-// between reads the arguments that follow a name, at text[from:], and further
-// calls behind a comma or a semicolon.
+// named reads the call whose name is known and whose arguments stand at
+// text[from:], and further ones behind a comma or a semicolon.
+func (p *tagParser) named(i int, name string, from int) int {
+	for {
+		end := p.between(i, name, from)
+		next := skipSeparator(p.text, end)
+		if p.Strict || next == skipBlanks(p.text, end) {
+			return end
+		}
+		var ok bool
+		if name, from, ok = p.namedCall(next); !ok || !p.known(name) || !p.budget.step() {
+			return end
+		}
+		i = next
+	}
+}
+
+// between reads the arguments that follow a name, at text[from:].
 func (p *tagParser) between(i int, name string, from int) int {
 	call := Call{Name: name}
-	value, size, err := p.json.read(p.text[from:])
+	value, size, err := p.budget.readJSON(p.text[from:])
 	end := from + size
 	if err != nil {
 		limit := p.limit(p.Call.Open, from)
@@ -169,7 +185,7 @@ func (p *tagParser) between(i int, name string, from int) int {
 			return limit
 		}
 		end = from + e.end
-		if mended, repairs, ok := p.mend(p.text[from:end]); ok && !p.Strict {
+		if mended, repairs, ok := p.budget.mend(p.text[from:end]); ok && !p.Strict {
 			value, call.Repairs, err = mended, repairs, nil
 		}
 	}
@@ -187,14 +203,6 @@ func (p *tagParser) between(i int, name string, from int) int {
 		call.Arguments, call.Repairs = arguments, appendOnce(call.Repairs, repairs...)
 	}
 	p.add([]Call{p.fitted(call)}, i, end)
-	if p.Strict {
-		return end
-	}
-	next := skipSeparator(p.text, end)
-	if name, from, ok := p.namedCall(next); ok && next > skipBlanks(p.text, end) && p.known(name) {
-		from = p.between(next, name, from)
-		return from
-	}
 	return end
 }
 
@@ -211,7 +219,7 @@ func (k jsonCalls) run(p *tagParser, i, at int) int {
 		if and := strings.TrimPrefix(p.text[next:], "and"); !p.Strict && composite(strings.TrimLeft(and, blanks)) {
 			next = skipBlanks(p.text, len(p.text)-len(and))
 		}
-		if next >= len(p.text) || !composite(p.text[next:]) || p.tags.here(next) {
+		if next >= len(p.text) || !composite(p.text[next:]) || p.tags.here(next) || !p.budget.step() {
 			return end
 		}
 		i, at = next, next
@@ -220,7 +228,7 @@ func (k jsonCalls) run(p *tagParser, i, at int) int {
 
 // one reads one value of a run. ok says that it was a call.
 func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
-	value, size, err := p.json.read(p.text[at:])
+	value, size, err := p.budget.readJSON(p.text[at:])
 	end = at + size
 	var calls []Call
 	var problem Problem

@@ -15,10 +15,10 @@ func wanting(t Turn) bool {
 // lenient reads a turn once more, with tags as models misspell them and then in
 // other formats' spellings. It gives t where that finds nothing better.
 func (f *Format) lenient(text string, r Reading, t Turn) Turn {
-	if len(text) > maxRepair {
+	if len(text) > maxRepair || r.budget.steps > maxSteps {
 		return t
 	}
-	if plain, edits := f.canonical(text); len(edits) > 0 {
+	if plain, edits := f.canonical(text, looseTags(text)); len(edits) > 0 {
 		n := f.parse(plain, r)
 		edits.relocate(&n)
 		repaired(n.Calls, RepairTags)
@@ -115,16 +115,13 @@ func loadOthers() {
 // otherFormats reads a text in the spelling of the first of the other formats
 // that finds calls of offered tools in it.
 func (r *reader) otherFormats(text string) (Turn, bool) {
-	keys := tagKeys(text)
+	tags := looseTags(text)
 	others.once.Do(loadOthers)
 	for _, f := range others.formats {
 		if f.Call.Kind == r.Call.Kind && f.Call.Open == r.Call.Open && slices.Equal(f.Call.Name, r.Call.Name) && len(f.Call.Tags) == len(r.Call.Tags) {
 			continue
 		}
-		if f.Call.Kind != LineCalls && !f.speaks(keys) && !labelled(text, f.openings()...) {
-			continue
-		}
-		plain, edits := f.canonical(text)
+		plain, edits := f.canonical(text, tags)
 		if !labelled(plain, f.openings()...) {
 			continue
 		}
@@ -140,33 +137,12 @@ func (r *reader) otherFormats(text string) (Turn, bool) {
 	return Turn{}, false
 }
 
-// tagKeys gives the letters of all that is spelled like a tag.
-func tagKeys(text string) map[string]bool {
-	keys := map[string]bool{}
-	for i := range len(text) {
-		if mayOpenTag(text[i]) {
-			if t, ok := readTag(text[i:]); ok {
-				keys[t.key] = true
-			}
-		}
-	}
-	return keys
-}
-
 // openings are the strings of which a call of the format has at least one.
 func (f *Format) openings() []string {
 	if f.Call.Kind == LineCalls {
 		return f.Call.Name[:1]
 	}
 	return tagKinds[f.Call.Kind].opens(f.Call)
-}
-
-// speaks reports whether one of the tags is one that begins a call.
-func (f *Format) speaks(keys map[string]bool) bool {
-	return slices.ContainsFunc(tagKinds[f.Call.Kind].opens(f.Call), func(open string) bool {
-		t, ok := readTag(open + "\n")
-		return ok && (keys[t.key] || slices.ContainsFunc(synonyms[t.key], func(s string) bool { return keys[s] }))
-	})
 }
 
 // fence finds a code block.
@@ -222,7 +198,7 @@ func (r *reader) bareCalls(text string) ([]Call, bool) {
 			return repaired(calls, RepairOpen), true
 		}
 	}
-	if calls, ok := r.usual().named(text); ok && r.offered(calls) {
+	if calls, ok := r.usual().nameFirst(text); ok && r.offered(calls) {
 		return repaired(calls, RepairOpen), true
 	}
 	calls, ok := r.pythonic(text)

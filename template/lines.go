@@ -41,6 +41,10 @@ func (f *Format) parseLines(text string, r Reading) Turn {
 	case len(calls) > 0:
 		thought = p.body[:calls[0].start()]
 		for i, c := range calls {
+			if !p.budget.step() {
+				p.problem(BadJSON, c.start(), len(p.body), "more calls than a turn may have")
+				break
+			}
 			end := len(p.body)
 			if i+1 < len(calls) {
 				end = calls[i+1].start()
@@ -151,7 +155,7 @@ func (p *lineParser) call(at place, end int) {
 		return
 	}
 	start := at.arguments + len(p.Call.Arguments[0])
-	value, size, err := p.json.read(p.body[start:end])
+	value, size, err := p.budget.readJSON(p.body[start:end])
 	if _, ok := object(value); err != nil || !ok {
 		p.mendedCall(call, start, end, err)
 		return
@@ -211,7 +215,7 @@ func (p *lineParser) unwrapped(call Call) Call {
 	if p.Strict || !known || len(keys) == 0 {
 		return call
 	}
-	own := tool.parameters()
+	own := p.budget.parameters(tool)
 	for key := range keys {
 		if _, ok := own[key]; ok {
 			return call
@@ -256,7 +260,7 @@ func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bo
 			return value, appendOnce(repairs, RepairArguments), true
 		}
 	}
-	if arguments, ok := tool.fromLines(text); ok {
+	if arguments, ok := fromLines(r.budget.parameters(tool), text); ok {
 		return arguments, []Repair{RepairArguments}, true
 	}
 	var quoted string
@@ -268,9 +272,8 @@ func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bo
 	return r.argumentsText(tool, known, text, 0)
 }
 
-// fromLines reads arguments of the tool as lines, "key: value".
-func (t Tool) fromLines(text string) (json.RawMessage, bool) {
-	known := t.parameters()
+// fromLines reads arguments as lines, "key: value".
+func fromLines(known map[string]parameter, text string) (json.RawMessage, bool) {
 	var d dict
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "" {

@@ -67,29 +67,51 @@ func letterKey(s string) string {
 	return strings.TrimSuffix(strings.TrimRight(letters(s), "0123456789"), "s")
 }
 
-// A looseTag is something that is spelled like a tag.
+// A looseTag is something in a text that is spelled like a tag.
 type looseTag struct {
-	key       string // its letters, "/" before those of a closing tag
-	attribute string // search in <function=search> and <function name="search">
-	end       int
+	key        string // its letters, "/" before those of a closing tag
+	attribute  string // search in <function=search> and <function name="search">
+	start, end int
+	headless   bool // it begins a line without its first bracket
 }
 
 const maxTag = 80 // bytes of the longest misspelt tag or label
 
-var (
-	openBrackets  = []string{"<", "[", "&lt;", "＜"}
-	closeBrackets = []string{">", "]", "&gt;", "＞"}
-)
-
-// mayOpenTag reports whether one of openBrackets may begin with the byte.
-func mayOpenTag(c byte) bool { return c == '<' || c == '[' || c == '&' || c == "＜"[0] }
-
-// prefixed gives the length of the first of the strings that text begins with.
-func prefixed(text string, list []string) int {
-	for _, p := range list {
-		if strings.HasPrefix(text, p) {
-			return len(p)
+// looseTags finds all that is spelled like a tag.
+func looseTags(text string) []looseTag {
+	var out []looseTag
+	for i := range len(text) {
+		if c := text[i]; c == '<' || c == '[' || c == '&' || c == "＜"[0] {
+			if t, ok := readTag(text[i:]); ok {
+				t.start, t.end = i, i+t.end
+				out = append(out, t)
+			}
+		} else if i == 0 || text[i-1] == '\n' {
+			if t, ok := readTag("<" + text[i:min(len(text), i+maxTag)]); ok && text[i+t.end-2] == '>' {
+				t.start, t.end, t.headless = i, i+t.end-1, true
+				out = append(out, t)
+			}
 		}
+	}
+	return out
+}
+
+// tagOpen and tagClose give the length of the bracket of a tag, as models and
+// pages spell it, that a text begins with.
+func tagOpen(text string) int  { return bracket(text, '<', '[', "&lt;", "＜") }
+func tagClose(text string) int { return bracket(text, '>', ']', "&gt;", "＞") }
+
+func bracket(text string, angle, square byte, entity, wide string) int {
+	if text == "" {
+		return 0
+	}
+	switch c := text[0]; {
+	case c == angle || c == square:
+		return 1
+	case c == '&' && strings.HasPrefix(text, entity):
+		return len(entity)
+	case c == wide[0] && strings.HasPrefix(text, wide):
+		return len(wide)
 	}
 	return 0
 }
@@ -98,42 +120,57 @@ func prefixed(text string, list []string) int {
 // may be missing before a line end, before an object and, in a closing tag, at
 // the end of the text.
 func readTag(text string) (t looseTag, ok bool) {
-	from := prefixed(text, openBrackets)
+	text = text[:min(len(text), maxTag)]
+	from := tagOpen(text)
 	if from == 0 {
 		return t, false
 	}
-	at := from + prefixed(text[from:], openBrackets) // <<tool_call>>
-	for from = at; at < len(text) && at < maxTag && prefixed(text[at:], closeBrackets) == 0 && strings.IndexByte("\n{<[&\"'", text[at]) < 0; at++ {
+	from += tagOpen(text[from:]) // <<tool_call>>
+	at := from
+	for at < len(text) && strings.IndexByte("\n{<[&\"'>]", text[at]) < 0 && tagClose(text[at:]) == 0 {
+		at++
 	}
-	head := strings.Trim(text[from:at], " \t|｜")
-	if at < len(text) && (text[at] == '"' || text[at] == '\'') { // the value of an attribute
-		for q := at + 1; q < min(len(text), maxTag) && text[q] != '\n'; q++ {
-			if n := prefixed(text[q:], closeBrackets); n > 0 {
-				t.attribute, at = text[at:q], q
-				break
-			}
-		}
-		if t.attribute == "" || !strings.HasSuffix(head, "=") {
+	if at == len(text) && at == maxTag {
+		return t, false
+	}
+	head, rest := strings.Trim(text[from:at], " \t|｜"), text[at:]
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		if t.attribute, rest = quotedAttribute(rest); rest == "" || !strings.HasSuffix(head, "=") {
 			return t, false
 		}
 	} else if i := strings.IndexAny(head, "=:"); i >= 0 {
 		head, t.attribute = head[:i+1], head[i+1:]
 	}
-	closing := strings.HasPrefix(head, "/") || strings.HasPrefix(head, `\`)
-	if word, rest, two := strings.Cut(head, " "); two && strings.Trim(rest, " =:") == "name" {
+	stroke := strings.HasPrefix(head, "/") || strings.HasPrefix(head, `\`)
+	if word, more, two := strings.Cut(head, " "); two && strings.Trim(more, " =:") == "name" {
 		head = word
 	}
 	t.attribute = strings.Trim(t.attribute, " \t\"'|/")
 	if t.key = letterKey(head); t.key == "" {
 		return t, false
 	}
-	if closing {
+	if stroke {
 		t.key = "/" + t.key
 	}
-	t.end = at + prefixed(text[at:], closeBrackets)
-	t.end += prefixed(text[t.end:], closeBrackets)
-	bare := t.end == at && (t.attribute != "" || at < len(text) && text[at] != '\n' && text[at] != '{' || at == len(text) && !closing)
-	return t, !bare
+	n := tagClose(rest)
+	if t.end = len(text) - len(rest) + n; n > 0 {
+		t.end += tagClose(rest[n:])
+		return t, true
+	}
+	if rest == "" {
+		return t, stroke
+	}
+	return t, t.attribute == "" && (rest[0] == '\n' || rest[0] == '{')
+}
+
+// quotedAttribute reads an attribute in quotes up to the tag's last bracket.
+func quotedAttribute(text string) (value, rest string) {
+	for i := 1; i < len(text) && text[i] != '\n'; i++ {
+		if tagClose(text[i:]) > 0 {
+			return text[:i], text[i:]
+		}
+	}
+	return "", ""
 }
 
 // An edit says that plain[start:end] stood at other places in the text.
@@ -160,59 +197,40 @@ func (r *respelling) replace(from, to int, with string) {
 	}
 }
 
-// canonical spells the format's tags and labels in a text as the format does.
-// Without edits the text had none that are spelled otherwise.
-func (f *Format) canonical(text string) (string, edits) {
+// canonical spells the format's tags and labels in a text as the format does;
+// tags are what looseTags gives. Without edits the text had none that are spelled
+// otherwise.
+func (f *Format) canonical(text string, tags []looseTag) (string, edits) {
 	r := &respelling{text: text}
 	if f.Call.Kind == LineCalls {
 		f.canonicalLabels(r)
 	} else {
-		f.canonicalTags(r)
+		f.canonicalTags(r, tags)
+	}
+	if len(r.edits) == 0 {
+		return text, nil
 	}
 	r.out.WriteString(text[r.at:])
 	return r.out.String(), r.edits
 }
 
-func (f *Format) canonicalTags(r *respelling) {
-	text := r.text
-	for i := 0; i < len(text); i++ {
-		if tag := f.unbracketed(text, i); tag != "" {
-			r.replace(i, i+len(tag)-1, tag)
-			i += len(tag) - 2
-			continue
-		}
-		if !mayOpenTag(text[i]) {
-			continue
-		}
-		t, ok := readTag(text[i:])
+func (f *Format) canonicalTags(r *respelling, tags []looseTag) {
+	for _, t := range tags {
 		tag := f.spelled[t.key]
-		if !ok || tag == "" || text[i] == '[' && tag[0] != '[' && !strings.Contains(tag, "_") {
+		if tag == "" || t.start < r.at || r.text[t.start] == '[' && tag[0] != '[' && !strings.Contains(tag, "_") {
 			continue
 		}
-		end := i + t.end
+		if t.headless && !strings.HasPrefix(r.text[t.start:], tag[1:]) {
+			continue
+		}
 		switch {
 		case strings.HasSuffix(tag, "="): // <function=
 			tag += t.attribute + ">"
 		case tag == f.Call.Open && t.attribute != "": // <tool_call name="search">
 			tag += t.attribute
 		}
-		r.replace(i, end, tag)
-		i = end - 1
+		r.replace(t.start, t.end, tag)
 	}
-}
-
-// unbracketed gives the tag that begins the line at text[i:] without its first
-// bracket.
-func (f *Format) unbracketed(text string, i int) string {
-	if i > 0 && text[i-1] != '\n' {
-		return ""
-	}
-	for _, tag := range f.spelled {
-		if strings.HasPrefix(text[i:], tag[1:]) {
-			return tag
-		}
-	}
-	return ""
 }
 
 // canonicalLabels looks for a label before each colon: the last words of what
@@ -221,7 +239,13 @@ func (f *Format) canonicalLabels(r *respelling) {
 	text := r.text
 	from := 0 // the line, or what follows the last colon
 	for i := 0; i < len(text); i++ {
-		colon := prefixed(text[i:], []string{":", "："})
+		colon := 0
+		switch {
+		case text[i] == ':':
+			colon = 1
+		case text[i] == "："[0] && strings.HasPrefix(text[i:], "："):
+			colon = len("：")
+		}
 		if text[i] == '\n' {
 			from = i + 1
 		}

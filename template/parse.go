@@ -22,6 +22,9 @@ import (
 // no call is read once more with tags and labels as models misspell them, and
 // then in the spellings of the other formats. What it took is in Call.Repairs.
 func (f *Format) Parse(text string, r Reading) Turn {
+	if r.budget == nil {
+		r.budget = &budget{}
+	}
 	t := f.parse(text, r)
 	if !r.Strict && wanting(t) {
 		t = f.lenient(text, r, t)
@@ -40,6 +43,10 @@ func (f *Format) Parse(text string, r Reading) Turn {
 
 // parse reads a turn in the format's own spelling.
 func (f *Format) parse(text string, r Reading) Turn {
+	if r.budget == nil {
+		r.budget = &budget{}
+	}
+	r.budget.work += len(text)
 	switch {
 	case f.Opening != OpenOwn: // the server has read the calls
 		plain := strings.TrimSpace(text)
@@ -97,6 +104,10 @@ func (f *Format) parseTags(text string, r Reading) Turn {
 		p.write(text[at:i])
 		p.quoted.plain(text, at, i)
 		if i == len(text) {
+			break
+		}
+		if !p.budget.step() {
+			p.bad(Problem{BadJSON, i, len(text), "more tags and calls than a turn may have"})
 			break
 		}
 		next := p.step(tag, i)

@@ -26,7 +26,7 @@ func (pythonCalls) read(_ *tagParser, tag string, i int) int { return i + len(ta
 // without a list.
 func (k pythonCalls) bare(p *tagParser, i int) int {
 	at := i
-	for k.begins(p, at) {
+	for k.begins(p, at) && p.budget.step() {
 		next, ok := k.one(p, at)
 		if !ok {
 			return next
@@ -109,19 +109,28 @@ var (
 func pythonExtent(text string) (end int, closed bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"' || c == '\'':
+		switch text[i] {
+		case '"', '\'':
 			n, ok := pythonStringEnd(text[i:])
 			if !ok {
 				return len(text), false
 			}
 			i += n - 1
-		case strings.IndexByte("([{", c) >= 0 || strings.HasPrefix(text[i:], "（"):
+		case '(', '[', '{':
 			depth++
-		case strings.IndexByte(")]}", c) >= 0 || strings.HasPrefix(text[i:], "）"):
-			if depth--; depth == 0 {
-				return i + 1, true
+		case ')', ']', '}':
+			depth--
+		case "（"[0]: // full-width ones, as models write them in Chinese
+			if strings.HasPrefix(text[i:], "（") {
+				depth++
+			} else if strings.HasPrefix(text[i:], "）") {
+				depth--
 			}
+		default:
+			continue
+		}
+		if depth == 0 && i > 0 && text[i] != '"' && text[i] != '\'' {
+			return i + 1, true
 		}
 	}
 	return len(text), false

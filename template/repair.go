@@ -37,26 +37,8 @@ const (
 	RepairTypes     Repair = "types"     // a value of another type than the schema's: "5" for 5
 )
 
-const (
-	// maxRepair bounds the text of a call that is repaired, in bytes.
-	maxRepair = 256 << 10
-	// maxRepairDepth is how deep what is repaired may nest.
-	maxRepairDepth = 64
-	// maxRepairWork bounds what the repair of last resort may cost a turn. Its
-	// time grows with the length times the number of brackets and quotes.
-	maxRepairWork = 8 << 20
-	// maxMends bounds how often texts are mended in one turn.
-	maxMends = 32
-)
-
-// A mender turns what is almost JSON into JSON. It is for one turn.
-type mender struct {
-	mends int
-	work  int
-}
-
 // A rewriting is one repair of a text. What is JSON already stays the same.
-type rewriting func(m *mender, text string) (string, []Repair)
+type rewriting func(b *budget, text string) (string, []Repair)
 
 // rewritings are tried one after the other, each on what the last one left.
 var rewritings = []rewriting{
@@ -64,25 +46,26 @@ var rewritings = []rewriting{
 	always(RepairJSON5, fromJSON5),
 	always(RepairHTML, fromHTML),
 	always(RepairArguments, unquotedObject),
-	func(_ *mender, s string) (string, []Repair) { return respellQuotes(s, false) },
+	func(_ *budget, s string) (string, []Repair) { return respellQuotes(s, false) },
 	always(RepairBrackets, mendBrackets),
 	always(RepairJSON5, fromJSON5),
-	(*mender).lastResort,
+	(*budget).lastResort,
 }
 
 func always(r Repair, f func(string) string) rewriting {
-	return func(_ *mender, s string) (string, []Repair) { return f(s), []Repair{r} }
+	return func(_ *budget, s string) (string, []Repair) { return f(s), []Repair{r} }
 }
 
 // mend gives the JSON that the text was meant to be and what it took, or false
 // where no repair makes an object or a list of it. The text has a known end.
-func (m *mender) mend(text string) (json.RawMessage, []Repair, bool) {
-	if m.mends++; m.mends > maxMends || len(text) > maxRepair || nesting(text) > maxRepairDepth {
+func (b *budget) mend(text string) (json.RawMessage, []Repair, bool) {
+	if b.mends++; b.mends > maxMends || len(text) > maxRepair || nesting(text) > maxRepairDepth {
 		return nil, nil, false
 	}
 	var done []Repair
+	b.work += len(text) * len(rewritings)
 	for _, r := range rewritings {
-		mended, repairs := r(m, text)
+		mended, repairs := r(b, text)
 		if mended == text {
 			continue
 		}
@@ -113,10 +96,10 @@ func nesting(text string) int {
 }
 
 // lastResort is the library that guesses what is missing.
-func (m *mender) lastResort(text string) (string, []Repair) {
+func (b *budget) lastResort(text string) (string, []Repair) {
 	cost := len(text) * (1 + strings.Count(text, "{") + strings.Count(text, "[") + strings.Count(text, `"`) +
 		strings.Count(text, "'") + strings.Count(text, ":") + strings.Count(text, `\`))
-	if m.work += cost; m.work > maxRepairWork {
+	if b.guess += cost; b.guess > maxGuess {
 		return text, nil
 	}
 	mended, err := guarded(text)

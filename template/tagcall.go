@@ -108,7 +108,7 @@ const maxChild = 4 << 10 // bytes of a child behind the closing tag
 func (r *reader) tagged(spec CallTag, inner string) (Call, Problem) {
 	call := Call{Name: spec.name()}
 	tool, _ := r.tool(call.Name)
-	known := tool.parameters()
+	known := r.budget.parameters(tool)
 	if arguments, repairs, ok := r.objectInTag(known, inner); ok {
 		call.Arguments, call.Repairs = arguments, repairs
 		return call, Problem{}
@@ -212,7 +212,7 @@ func (p parameter) fromTexts(list []string) json.RawMessage {
 	if many := slices.Contains(p.Types, "array") && len(p.Items) > 0; len(list) == 1 && (!many || composite(list[0])) {
 		return p.fromText(list[0])
 	}
-	item := parameter{Types: p.Items}
+	item := p.item()
 	values := make([]json.RawMessage, len(list))
 	for i, text := range list {
 		values[i] = item.fromText(text)

@@ -118,13 +118,17 @@ func (x *xmlReader) call() (Call, Problem) {
 		problem = Problem{Kind: MissingName, Message: "the call does not say which tool"}
 	}
 	tool, _ := x.p.anyTool(call.Name)
-	x.known = tool.parameters()
+	x.known = x.p.budget.parameters(tool)
 	for {
 		x.at = skipBlanks(x.p.text, x.at)
 		rest := x.p.text[x.at:]
 		switch closeName := closingOf(x.p.Call.Name[0]); {
 		case strings.HasPrefix(rest, x.p.Call.Arguments[0]):
 			x.at += len(x.p.Call.Arguments[0])
+			if !x.p.budget.step() {
+				x.at = x.limit
+				return call, Problem{Kind: BadJSON, Message: "more parameters than a turn may have"}
+			}
 			repairs, ok := x.parameter()
 			if !ok {
 				x.at = x.limit
