@@ -162,12 +162,16 @@ func TestRandomModels(t *testing.T) {
 	for _, name := range []string{"qwen", "qwq", "react", "qwq-tools", "llama3", "mistral", "mistral-v13", "qwen-functions", "chat"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, set := format(t, name), searchSet(t)
+			f, one := format(t, name), searchSet(t)
+			two, err := tools.NewSet([]tools.Tool{echo("search"), readTool{echo("read")}}, tools.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			var ledger *runner.Ledger
 			for seed := range uint64(400) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				m := &randomModel{rng: rng}
-				r := randomRunner(rng, f, set)
+				r := randomRunner(rng, f, []*tools.Set{one, two}[rng.IntN(2)])
 				if frame, ok := f.Frame(); ok {
 					m.opened = "\n" + frame.Opened
 				}
