@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func (r *reader) mended(text string) ([]Call, bool) {
 		return nil, false
 	}
 	for _, read := range []func(*reader, string) ([]Call, bool){
-		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).almostJSON,
+		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).elements, (*reader).almostJSON, (*reader).unbraced,
 	} {
 		if calls, ok := read(r, text); ok && len(calls) > 0 {
 			return calls, true
@@ -41,12 +42,21 @@ func (r *reader) mendedOrWhole(text string) ([]Call, bool) {
 
 // almostJSON reads what the repairs make JSON of.
 func (r *reader) almostJSON(text string) ([]Call, bool) {
-	value, repairs, ok := r.budget.mend(text)
-	if !ok {
-		return nil, false
-	}
-	calls, problem := r.calls(value)
-	return repaired(calls, repairs...), problem.Kind == ""
+	var calls []Call
+	_, repairs, ok := r.budget.mendTo(text, func(value json.RawMessage) bool {
+		var problem Problem
+		calls, problem = r.calls(value)
+		return problem.Kind == "" && (len(r.Tools) == 0 || r.plausible(calls))
+	})
+	return repaired(calls, repairs...), ok
+}
+
+// plausible reports whether the calls have names as tools have them: a repair
+// that guessed wrong leaves half of the call in the name.
+func (r *reader) plausible(calls []Call) bool {
+	return !slices.ContainsFunc(calls, func(c Call) bool {
+		return len(c.Name) > maxTag || strings.ContainsAny(c.Name, "\"{}[]\n") || !r.known(c.Name) && strings.ContainsAny(c.Name, ",:'")
+	})
 }
 
 // sequence reads several JSON values one after the other.
@@ -110,6 +120,42 @@ func (r *reader) nameFirst(text string) ([]Call, bool) {
 
 // argsMark is what Mistral's newer models write between name and arguments.
 const argsMark = "[ARGS]"
+
+// unbraced reads a call that lacks its first brace: its keys stand in lines, or
+// behind one another.
+func (r *reader) unbraced(text string) ([]Call, bool) {
+	text = strings.TrimSpace(text)
+	m := bareKeys.FindStringSubmatch(text)
+	if m == nil || !strings.Contains(text, "{") || !slices.Contains(usualNames, strings.ToLower(m[1])) && !slices.Contains(r.Call.Name, m[1]) {
+		return nil, false
+	}
+	calls, ok := r.mendedOrWhole("{" + text)
+	return repaired(calls, RepairBrackets), ok && r.offered(calls)
+}
+
+// elements reads a call whose name and arguments are elements of XML:
+// <name>search</name><arguments>{…}</arguments>.
+func (r *reader) elements(text string) ([]Call, bool) {
+	var d dict
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		m := childTag.FindStringSubmatch(text[:min(len(text), maxTag)])
+		if m == nil || !r.budget.step() {
+			return nil, false
+		}
+		inner, rest, found := strings.Cut(text[len(m[0]):], "</"+m[1]+">")
+		if !found || strings.HasPrefix(strings.TrimSpace(inner), "<") {
+			return nil, false
+		}
+		value := json.RawMessage(strings.TrimSpace(inner))
+		if !composite(string(value)) || !json.Valid(value) {
+			value, _ = encode(string(value)) // a text always encodes
+		}
+		d.set(m[1], value)
+		text = rest
+	}
+	calls, ok := r.loosely(d.encode())
+	return repaired(calls, RepairSpelling), ok && r.offered(calls)
+}
 
 // mendedValue gives an object or a list that a text is, or was meant to be.
 func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {

@@ -1,5 +1,7 @@
 package template
 
+import "slices"
+
 // Limits of what Parse does for one turn. They are far above what models write:
 // a text that reaches one was made to. Its rest is a problem.
 const (
@@ -45,8 +47,9 @@ func (b *budget) parameters(t Tool) map[string]parameter {
 			b.schemas = map[string]map[string]parameter{}
 		}
 		known = t.parameters()
+		required := t.required()
 		for name, p := range known {
-			p.budget = b
+			p.budget, p.Required = b, slices.Contains(required, name)
 			known[name] = p
 		}
 		b.schemas[t.Name] = known

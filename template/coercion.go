@@ -9,10 +9,12 @@ import (
 // A parameter is what a tool's schema says of one of its arguments, as far as
 // it tells how a text is to be read.
 type parameter struct {
-	Name   string
-	Types  []string // JSON schema types, empty where the schema does not say
-	Items  []string // the types of the elements of a list
-	budget *budget  // of the turn
+	Name  string
+	Types []string // JSON schema types, empty where the schema does not say
+	Items []string // the types of the elements of a list
+	// Required says that a call must have it.
+	Required bool
+	budget   *budget // of the turn
 }
 
 // UnmarshalJSON reads a schema. What is not as expected says nothing.
@@ -185,6 +187,9 @@ func (p parameter) fitText(text string) (json.RawMessage, bool) {
 	case lower == "null" && p.takes("null"):
 		return json.RawMessage("null"), true
 	}
+	if digits := strings.TrimLeft(text, "0"); digits != "" && digits[0] >= '1' && digits[0] <= '9' && p.takes("integer") && !p.takes("string") {
+		text = digits // 007
+	}
 	if value := json.RawMessage(text); json.Valid(value) && kindOf(value) != "string" && p.takes(kindOf(value)) {
 		return value, true
 	}
@@ -224,6 +229,11 @@ func coerce(known map[string]parameter, arguments json.RawMessage) (_ json.RawMe
 	for name, v := range values {
 		p, ok := known[name]
 		if !ok || len(p.Types) == 0 {
+			continue
+		}
+		if kindOf(v) == "null" && !p.Required && !p.takes("null") { // as if it were left out
+			delete(values, name)
+			changed = true
 			continue
 		}
 		fitted, ok := p.fit(v)

@@ -35,7 +35,7 @@ type reader struct {
 
 // Keys that models use where a format has others, the likeliest first.
 var (
-	usualNames     = []string{"name", "tool", "tool_name", "function", "function_name", "action", "api", "command"}
+	usualNames     = []string{"name", "tool", "tool_name", "function", "function_name", "action", "api", "command", "recipient_name"}
 	usualArguments = []string{
 		"arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "parameter", "kwargs",
 		"argument", "tool_args", "inputs",
@@ -66,6 +66,9 @@ func (r *reader) calls(value json.RawMessage) ([]Call, Problem) {
 		return out, Problem{}
 	}
 	call, problem := r.Call.decode(value)
+	if problem.Kind == "" && !r.Strict {
+		call = r.beside(call, value)
+	}
 	if problem.Kind == "" && !r.doubtful(call, value) {
 		return []Call{r.fitted(call)}, problem
 	}
@@ -82,6 +85,33 @@ func (r *reader) calls(value json.RawMessage) ([]Call, Problem) {
 		return []Call{r.fitted(call)}, problem
 	}
 	return nil, problem
+}
+
+// beside takes arguments into the call that stand beside its others.
+func (r *reader) beside(call Call, value json.RawMessage) Call {
+	tool, ok := r.anyTool(call.Name)
+	keys, _ := object(value)
+	if _, given := first(keys, r.Call.Arguments); !ok || !given {
+		return call
+	}
+	var arguments map[string]json.RawMessage
+	for key := range r.budget.parameters(tool) {
+		v, there := keys[key]
+		if !there || key == "id" || key == "type" || slices.Contains(r.Call.Name, key) || slices.Contains(r.Call.Arguments, key) {
+			continue
+		}
+		if arguments == nil {
+			arguments, _ = object(call.Arguments)
+		}
+		if _, twice := arguments[key]; !twice {
+			arguments[key] = v
+			call.Repairs = appendOnce(call.Repairs, RepairArguments)
+		}
+	}
+	if len(call.Repairs) > 0 {
+		call.Arguments, _ = encode(arguments) // valid values always encode
+	}
+	return call
 }
 
 // doubtful reports whether a call that reads well leaves out arguments: they
@@ -105,31 +135,14 @@ func (r *reader) fitted(call Call) Call {
 		}
 	}
 	if ok {
-		if inner, found := schemaCopy(r.budget.parameters(tool), call.Arguments); found {
-			call.Arguments, call.Repairs = inner, appendOnce(call.Repairs, RepairNesting)
-		}
+		known := r.budget.parameters(tool)
+		call = plainArguments(known, unnested(tool.Name, known, call))
 		var changed bool
-		if call.Arguments, changed = coerce(r.budget.parameters(tool), call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
+		if call.Arguments, changed = coerce(known, call.Arguments); changed && r.Call.Kind != XMLCalls && r.Call.Kind != TagCalls {
 			call.Repairs = appendOnce(call.Repairs, RepairTypes)
 		}
 	}
 	return call
-}
-
-// schemaCopy gives the arguments that stand in a copy of the tool's schema, in
-// place of its properties.
-func schemaCopy(known map[string]parameter, arguments json.RawMessage) (json.RawMessage, bool) {
-	keys, _ := object(arguments)
-	inner, ok := keys["properties"]
-	if _, own := known["properties"]; own || !ok || kindOf(inner) != "object" {
-		return nil, false
-	}
-	for key := range keys {
-		if key != "properties" && key != "type" && key != "required" {
-			return nil, false
-		}
-	}
-	return inner, true
 }
 
 // tool gives the offered tool of that name.
@@ -335,73 +348,6 @@ func (r *reader) flat(call Call, rest, keys map[string]json.RawMessage) (Call, b
 		call.Repairs = appendOnce(call.Repairs, RepairArguments)
 	}
 	return call, true
-}
-
-// arguments makes an object of what stands for the arguments: an object, its
-// text, nothing, a list, or the one value that the tool takes.
-func (r *reader) arguments(name string, raw json.RawMessage) (json.RawMessage, []Repair, bool) {
-	tool, known := r.anyTool(name)
-	var text string
-	switch kindOf(raw) {
-	case "object":
-		return raw, nil, true
-	case "null":
-		return json.RawMessage("{}"), []Repair{RepairArguments}, true
-	case "string":
-		_ = json.Unmarshal(raw, &text)
-		return r.argumentsText(tool, known, text, 0)
-	case "array":
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) == nil && len(list) == 0 {
-			return json.RawMessage("{}"), []Repair{RepairArguments}, true
-		}
-		if len(list) == 1 && kindOf(list[0]) == "object" {
-			return list[0], []Repair{RepairArguments}, true
-		}
-	}
-	if key, p, ok := tool.only(r.budget); known && ok {
-		if fitted, changed := p.fit(raw); changed || p.takes(kindOf(raw)) {
-			return single(key, fitted), []Repair{RepairArguments}, true
-		}
-	}
-	return nil, nil, false
-}
-
-// argumentsText reads arguments that are a text: an object as JSON, perhaps
-// quoted twice, or the one value that the tool takes.
-func (r *reader) argumentsText(tool Tool, known bool, text string, depth int) (json.RawMessage, []Repair, bool) {
-	trimmed := strings.TrimSpace(text)
-	done := []Repair{RepairArguments}
-	if none := trimmed == "" || isNothing(trimmed); none && (!known || len(tool.required()) == 0) {
-		return json.RawMessage("{}"), done, known || trimmed == ""
-	} else if trimmed == "" {
-		return nil, nil, false
-	}
-	value := json.RawMessage(trimmed)
-	if !json.Valid(value) && composite(trimmed) {
-		if mended, repairs, ok := r.budget.mend(trimmed); ok {
-			value, done = mended, append(done, repairs...)
-		}
-	}
-	if json.Valid(value) {
-		var inner string
-		switch {
-		case kindOf(value) == "object":
-			return value, done, true
-		case kindOf(value) == "string" && depth < 2 && json.Unmarshal(value, &inner) == nil && composite(strings.TrimSpace(inner)):
-			return r.argumentsText(tool, known, inner, depth+1)
-		}
-	}
-	key, p, ok := tool.only(r.budget)
-	if !known || !ok {
-		return nil, nil, false
-	}
-	quoted, _ := encode(trimmed)
-	fitted, changed := p.fit(quoted)
-	if !changed && !p.takes("string") {
-		return nil, nil, false
-	}
-	return single(key, fitted), done, true
 }
 
 // single is an object of one key.

@@ -96,7 +96,7 @@ func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
 			end = len(inner)
 		}
 		if e.closed || limit < len(p.text) && !e.quoted {
-			if calls, ok := p.mended(strings.TrimSuffix(inner[:at+e.end], "\n")); ok {
+			if calls, ok := p.mendedOrWhole(inner[:at+e.end]); ok {
 				p.add(repaired(calls, RepairClose), i, body+end)
 				return body + end
 			}

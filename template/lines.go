@@ -1,7 +1,6 @@
 package template
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,7 +190,7 @@ func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	text := strings.TrimRight(p.body[from:end], blanks)
 	cut := composite(text) && !p.Ended && end == len(p.body) && !measure(text).closed
 	if !p.Strict && !cut {
-		if arguments, repairs, ok := p.argumentsLine(call.Name, text); ok {
+		if arguments, repairs, ok := p.argumentsIn(call.Name, text); ok {
 			call.Arguments, call.End = arguments, max(from+len(text), start)
 			call.Repairs = appendOnce(call.Repairs, repairs...)
 			p.add(p.unwrapped(call))
@@ -229,76 +228,6 @@ func (p *lineParser) unwrapped(call Call) Call {
 	return call
 }
 
-// keyValue finds arguments as Python writes them, key="value", key2=3; bareKeys
-// finds those of a JSON object without its braces.
-var (
-	keyValue = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=]`)
-	bareKeys = regexp.MustCompile(`^["'“][A-Za-z_]\w*["'”]\s*[:：]`)
-)
-
-// argumentsLine reads arguments that are not JSON: what is almost JSON, with or
-// without a fence; key="value"; lines "key: value"; the one value that the tool
-// takes.
-func (r *reader) argumentsLine(name, text string) (json.RawMessage, []Repair, bool) {
-	tool, known := r.anyTool(name)
-	if i := strings.IndexAny(text, "{["); i >= 0 && (i == 0 || strings.HasPrefix(text, fenceMark)) {
-		if value, repairs, ok := r.mendedValue(text[i:]); ok {
-			arguments, more, ok := r.arguments(name, value)
-			return arguments, append(repairs, more...), ok
-		}
-		if composite(text) {
-			return nil, nil, false
-		}
-	}
-	switch {
-	case keyValue.MatchString(text):
-		if calls, ok := r.pythonMended(name + "(" + text + ")"); ok && len(calls) == 1 && word.FindString(name) == name {
-			return calls[0].Arguments, appendOnce(calls[0].Repairs, RepairArguments), true
-		}
-	case bareKeys.MatchString(text):
-		if value, repairs, ok := r.mendedValue("{" + text + "}"); ok {
-			return value, appendOnce(repairs, RepairArguments), true
-		}
-	}
-	if arguments, ok := fromLines(r.budget.parameters(tool), text); ok {
-		return arguments, []Repair{RepairArguments}, true
-	}
-	var quoted string
-	if json.Unmarshal([]byte(text), &quoted) == nil {
-		text = quoted
-	} else if line, after, _ := strings.Cut(text, "\n"); strings.TrimSpace(after) == "" {
-		text = strings.Trim(strings.TrimSpace(line), "`'\"")
-	}
-	return r.argumentsText(tool, known, text, 0)
-}
-
-// fromLines reads arguments as lines, "key: value".
-func fromLines(known map[string]parameter, text string) (json.RawMessage, bool) {
-	var d dict
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		key, value, found := strings.Cut(line, ":")
-		key = strings.Trim(key, "-*` \t\"'")
-		p, ok := known[key]
-		if !found || !ok {
-			return nil, false
-		}
-		d.set(key, p.fromText(strings.Trim(strings.TrimSpace(value), "\"'`,")))
-	}
-	return d.encode(), len(d.keys) > 0
-}
-
-// isNothing reports whether a text says that there is none.
-func isNothing(text string) bool {
-	switch strings.ToLower(strings.Trim(text, "\"'`*()[]{}. \t\r\n")) {
-	case "none", "null", "nil", "n/a", "na", "nothing", "-", "no input", "empty":
-		return true
-	}
-	return false
-}
-
 // inName reads a call that stands as a whole where the name should:
 // search[owl], search("owl"), search(query="owl"), or JSON.
 func (p *lineParser) inName(line string) (Call, bool) {
@@ -319,7 +248,7 @@ func (p *lineParser) inName(line string) (Call, bool) {
 	if !p.known(call.Name) {
 		return Call{}, false
 	}
-	arguments, repairs, ok := p.argumentsLine(call.Name, strings.TrimSpace(m[2]))
+	arguments, repairs, ok := p.argumentsIn(call.Name, strings.TrimSpace(m[2]))
 	if !ok {
 		return Call{}, false
 	}

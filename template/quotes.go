@@ -25,6 +25,10 @@ func respellQuotes(text string, python bool) (string, []Repair) {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		closing := closingQuotes(r)
+		if n := q.skip(text[at:]); n > 0 {
+			at += n
+			continue
+		}
 		if closing == "" || q.python && r == '`' {
 			q.mark(r, text[at:at+size])
 			at += size
@@ -37,6 +41,40 @@ func respellQuotes(text string, python bool) (string, []Repair) {
 		at = next
 	}
 	return string(q.out), q.done
+}
+
+// skip gives the length of what stands between strings and is left out: comments,
+// the rest of arrows such as =>, commas too many.
+func (q *quoteReader) skip(rest string) int {
+	n := 0
+	switch rest[0] {
+	case '#':
+		n = strings.IndexByte(rest, '\n')
+	case '/':
+		if strings.HasPrefix(rest, "//") {
+			n = strings.IndexByte(rest, '\n')
+		} else if strings.HasPrefix(rest, "/*") {
+			if n = strings.Index(rest, "*/"); n >= 0 {
+				n += len("*/")
+			}
+		}
+	case '=', '-', ':':
+		if !q.python && q.last == '"' && len(rest) > 1 && strings.IndexByte("=>", rest[1]) >= 0 {
+			q.mark('=', "=")
+			return 2
+		}
+	case ',':
+		if strings.IndexByte(",{[(", q.last) >= 0 && q.last != 0 {
+			n = 1
+		}
+	}
+	if n < 0 {
+		n = len(rest)
+	}
+	if n > 0 {
+		q.note(RepairJSON5)
+	}
+	return n
 }
 
 // spaces are blanks and what models write for them.
@@ -67,9 +105,22 @@ func (q *quoteReader) quoted(at, size int, closing string) (next int, ok bool) {
 		if n < 0 {
 			return 0, false
 		}
+		inner := q.text[at+3 : at+3+n]
+		if quote == "`" { // a fence: the code begins in the next line
+			if _, code, ok := strings.Cut(inner, "\n"); ok {
+				inner = strings.TrimSuffix(code, "\n")
+			}
+		}
 		q.note(RepairTripleQuote)
-		q.write(pythonString(q.text[at+3 : at+3+n]))
+		q.write(pythonString(inner))
 		return at + n + 6, true
+	}
+	if doubled := quote + quote; size == 1 && strings.HasPrefix(q.text[at:], doubled) { // ""Oslo""
+		if n := strings.Index(q.text[at+2:min(len(q.text), at+maxName)], doubled); n > 0 && !strings.Contains(q.text[at+2:at+2+n], quote) && q.ends(q.text[at+4+n:]) {
+			q.note(RepairStrings)
+			q.write(respellString(q.text[at+2:at+2+n], q.python))
+			return at + n + 4, true
+		}
 	}
 	if quote != `"` && quote != "'" && quote != "`" {
 		repair = RepairPunctuation
@@ -83,14 +134,12 @@ func (q *quoteReader) quoted(at, size int, closing string) (next int, ok bool) {
 		q.note(repair)
 	}
 	next = end + size
-	if q.python {
-		switch prefix := q.prefix(at); {
-		case strings.HasPrefix(q.text[next:], "("): // "search"(…)
-			plain = q.text[body:end]
-			q.note(RepairName)
-		case prefix == 'r':
-			plain = pythonString(q.text[body:end])
-		}
+	switch prefix := q.prefix(at); {
+	case q.python && strings.HasPrefix(q.text[next:], "("): // "search"(…)
+		plain = q.text[body:end]
+		q.note(RepairName)
+	case prefix == 'r':
+		plain = pythonString(q.text[body:end])
 	}
 	q.write(plain)
 	return next, true
@@ -102,6 +151,7 @@ func (q *quoteReader) prefix(at int) byte {
 		return 0
 	}
 	q.out = q.out[:len(q.out)-1]
+	q.note(RepairStrings)
 	return q.text[at-1] | 0x20
 }
 
@@ -115,6 +165,7 @@ func (q *quoteReader) note(r Repair) { q.done = appendOnce(q.done, r) }
 
 // end finds the quote that ends the string from text[from:] on.
 func (q *quoteReader) end(from int, closing string) (at, size int, ok bool) {
+	inner, member := 0, false // quotes inside; one of them looks like a key
 	for i := from; i < len(q.text); {
 		r, size := utf8.DecodeRuneInString(q.text[i:])
 		switch {
@@ -125,8 +176,13 @@ func (q *quoteReader) end(from int, closing string) (at, size int, ok bool) {
 				i += n
 			}
 			continue
-		case strings.ContainsRune(closing, r) && q.ends(q.text[i+size:]):
-			return i, size, true
+		case !strings.ContainsRune(closing, r):
+		case q.ends(q.text[i+size:]):
+			// "Oslo, "days": 3, "unit": "c": the first string has no end.
+			return i, size, inner%2 == 0 || !member
+		default:
+			inner++
+			member = member || strings.HasPrefix(strings.TrimLeft(q.text[i+size:], spaces), ":")
 		}
 		i += size
 	}
@@ -148,10 +204,12 @@ func (q *quoteReader) ends(after string) bool {
 		return key || q.python && q.last != '='
 	case '=', '{', '[':
 		return key
+	case '-':
+		return key && strings.HasPrefix(then, ">")
 	case '}', '｝', ']', '］':
 		return !key
 	case ')', '）':
-		return q.python && (then == "" || strings.ContainsRune(",]})\n，］）", firstRune(then)))
+		return !q.python && !key && len(q.open) > 0 && q.open[len(q.open)-1] == '[' && strings.ContainsRune(",}])", firstRune(then)) || q.python && (then == "" || strings.ContainsRune(",]})\n，］）", firstRune(then)))
 	case '(':
 		return q.python && (q.last == 0 || q.last == '[' || q.last == ',')
 	case ',', '，', '、', ';':
@@ -201,6 +259,19 @@ func (q *quoteReader) mark(r rune, c string) {
 	plain, changed := plainMark(r, c)
 	if changed {
 		q.note(RepairPunctuation)
+	}
+	if !q.python {
+		switch plain {
+		case ";":
+			plain, changed = ",", true
+		case "(":
+			plain, changed = "[", true
+		case ")":
+			plain, changed = "]", true
+		}
+		if changed {
+			q.note(RepairPunctuation)
+		}
 	}
 	switch plain {
 	case "{", "[", "(":

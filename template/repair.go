@@ -40,7 +40,7 @@ const (
 // A rewriting is one repair of a text. What is JSON already stays the same.
 type rewriting func(b *budget, text string) (string, []Repair)
 
-// rewritings are tried one after the other, each on what the last one left.
+// rewritings are the repairs in the order in which they are tried.
 var rewritings = []rewriting{
 	always(RepairAround, trimAround),
 	always(RepairJSON5, fromJSON5),
@@ -59,19 +59,34 @@ func always(r Repair, f func(string) string) rewriting {
 // mend gives the JSON that the text was meant to be and what it took, or false
 // where no repair makes an object or a list of it. The text has a known end.
 func (b *budget) mend(text string) (json.RawMessage, []Repair, bool) {
+	return b.mendTo(text, func(json.RawMessage) bool { return true })
+}
+
+// mendTo is mend for JSON that is to be accepted: where the first reading is not,
+// the repair of last resort reads the text as it was.
+func (b *budget) mendTo(text string, accept func(json.RawMessage) bool) (json.RawMessage, []Repair, bool) {
 	if b.mends++; b.mends > maxMends || len(text) > maxRepair || nesting(text) > maxRepairDepth {
 		return nil, nil, false
 	}
+	text = strings.TrimSpace(text)
+	b.work += len(text) * (len(rewritings) + 1)
+	if value, done, ok := b.rewritten(text, rewritings, accept); ok {
+		return value, done, true
+	}
+	return b.rewritten(text, []rewriting{always(RepairAround, trimAround), (*budget).lastResort}, accept)
+}
+
+// rewritten tries rewritings one after the other, each on what the last one left.
+func (b *budget) rewritten(text string, all []rewriting, accept func(json.RawMessage) bool) (json.RawMessage, []Repair, bool) {
 	var done []Repair
-	b.work += len(text) * len(rewritings)
-	for _, r := range rewritings {
+	for _, r := range all {
 		mended, repairs := r(b, text)
 		if mended == text {
 			continue
 		}
 		text, done = mended, appendOnce(done, repairs...)
-		if value := strings.TrimSpace(text); composite(value) && json.Valid([]byte(value)) {
-			return json.RawMessage(value), done, true
+		if value := json.RawMessage(strings.TrimSpace(text)); composite(string(value)) && json.Valid(value) {
+			return value, done, accept(value)
 		}
 	}
 	return nil, nil, false

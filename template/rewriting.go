@@ -103,18 +103,18 @@ func fromHTML(text string) string {
 	return html.UnescapeString(text)
 }
 
-// unquotedObject takes the quotes from an object that stands in them with quotes
+// unquotedObject takes the quotes from an object or a list that stands in them with quotes
 // of its own: "arguments": "{"city": "Oslo"}".
 func unquotedObject(text string) string {
-	if !strings.Contains(text, `"{"`) && !strings.Contains(text, `"{'`) {
+	if !quotedStart.MatchString(text) {
 		return text
 	}
-	return quotedEnd.ReplaceAllString(quotedStart.ReplaceAllString(text, "$1{$2"), "}$1")
+	return quotedEnd.ReplaceAllString(quotedStart.ReplaceAllString(text, "$1$2"), "$1$2")
 }
 
 var (
-	quotedStart = regexp.MustCompile(`(:\s*)"\{(["'])`)
-	quotedEnd   = regexp.MustCompile(`\}"(\s*[},\]])`)
+	quotedStart = regexp.MustCompile(`(:\s*)"([{\[]["'])`)
+	quotedEnd   = regexp.MustCompile(`([}\]])"(\s*[},\]])`)
 )
 
 // mendBrackets closes what is open, puts in brackets that others need, and
