@@ -52,7 +52,8 @@ type Noticed struct {
 }
 
 // Stopped ends a generation that came to its end; one that an error ended has
-// none.
+// none. With the format chat the turn's text is the answer's, without thoughts
+// and calls.
 type Stopped struct {
 	Turn int `json:"turn"`
 	// Criterion is the name of the criterion that fired; empty where the server ended.

@@ -14,8 +14,9 @@ type Limits struct {
 	// Runner.Context, or none where that is unknown. A prompt that is longer
 	// from the beginning gives a *LimitError.
 	Tokens int
-	// TurnTokens limits what one generation may write. Default: the format's,
-	// or 4096.
+	// TurnTokens limits what the model may write in one turn, in however many
+	// requests. A call that it cuts is gone on with once, with as many again.
+	// Default: the format's, or 4096.
 	TurnTokens int
 	// Time is the wall clock of the run. Default: none.
 	Time time.Duration

@@ -55,6 +55,11 @@ type Runner struct {
 	// end the turn, and what it holds is read as the format spells it. Finish
 	// ends the run: the text of the turn is the answer, and its calls are not
 	// made. Notify lets the model go on and gives a Noticed.
+	//
+	// They see all of a turn, words of Choice and calls under a schema included,
+	// and fire only where the model writes freely: a match may begin in what was
+	// put in or constrained, and ends after it. With the format chat they see
+	// the answer's text, without thoughts and calls.
 	Criteria []stopping.Criterion
 
 	// Reserved are strings of the model, beside the format's, that untrusted
