@@ -75,16 +75,20 @@ func newSystem(t testing.TB, f *template.Format) system {
 			sys.halts = append(sys.halts, stop.Name)
 		}
 	}
-	after, err := f.Open(template.Opening{Question: question, Tools: described(t), Date: "2026-01-02"})
+	must := func(parts []template.Part, err error) []template.Part {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parts
+	}
+	after := must(f.Open(template.Opening{Question: question, Tools: described(t), Date: "2026-01-02"}))
 	inThink := f.Think.Opened
 	for i, turn := range []template.Turn{
 		{Think: "I look it up.", Calls: []template.Call{{Name: "search", Arguments: []byte(`{"query": ` + first + `}`)}}},
 		{Think: "The Lantern it is.", Calls: []template.Call{{Name: "search", Arguments: []byte(`{"query": ` + second + `}`)}}},
 		{Think: "Now I know.", Answer: answer, Answered: true},
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
 		if f.Think.Open == "" {
 			turn.Think = ""
 		}
@@ -102,7 +106,7 @@ func newSystem(t testing.TB, f *template.Format) system {
 		}
 		sys.turns = append(sys.turns, automaton.Turn{After: end(after, i), Text: text})
 		c := template.Continuation{Results: []template.Result{{Name: "search", ID: fmt.Sprintf("call%05d", i+1), Content: "CONTENT"}}, InThink: inThink}
-		after, err = f.Continue(c)
+		after = must(f.Continue(c))
 		inThink = f.StartsInThink(c)
 	}
 	return sys
