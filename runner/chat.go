@@ -47,27 +47,15 @@ func (s *state) say(m models.Message, text string, from template.Source) {
 	s.ledger.add(s.count, segments...)
 }
 
-// resumeChat appends the results of calls, a note and a further question.
-func (s *state) resumeChat(c template.Continuation) error {
-	l := s.ledger
-	var asked []models.ToolCall
-	if n := len(l.messages); n > 0 {
-		asked = l.messages[n-1].Calls
-	}
+// resumeChat appends the results of the last message's calls, and a note.
+func (s *state) resumeChat(c template.Continuation) {
+	asked := s.ledger.messages[len(s.ledger.messages)-1].Calls
 	for i, res := range c.Results {
-		if i < len(asked) {
-			s.say(models.Message{Role: models.RoleTool, Name: asked[i].Name, CallID: asked[i].ID}, res.Content, template.FromTool)
-		} else { // a call that could not be read has no message to answer
-			s.say(models.Message{Role: models.RoleUser}, res.Content, template.FromRunner)
-		}
+		s.say(models.Message{Role: models.RoleTool, Name: asked[i].Name, CallID: asked[i].ID}, res.Content, template.FromTool)
 	}
 	if c.Note != "" {
 		s.say(models.Message{Role: models.RoleUser}, c.Note, template.FromRunner)
 	}
-	if c.Question != "" {
-		s.say(models.Message{Role: models.RoleUser}, c.Question, template.FromUser)
-	}
-	return nil
 }
 
 // converse is generate for a chat endpoint.
@@ -92,7 +80,6 @@ func (s *state) converse() (template.Turn, error) {
 	}
 	turn := t.parsed()
 	s.total(&t.generation)
-	s.ledger.open = t.stop == nil && (t.finish == nil || s.truncated)
 	if err == nil {
 		err = s.emit(t.stopped(turn))
 	}

@@ -308,7 +308,8 @@ func (s *state) force(c template.Continuation, reason Termination) error {
 // resume appends a continuation to the ledger.
 func (s *state) resume(c template.Continuation) error {
 	if s.Format.Opening == template.OpenChat {
-		return s.resumeChat(c)
+		s.resumeChat(c)
+		return nil
 	}
 	c.InThink, c.Open = s.ledger.inThink, s.ledger.open
 	parts, err := s.Format.Continue(c)
