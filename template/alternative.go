@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -13,7 +14,7 @@ func (r *reader) mended(text string) ([]Call, bool) {
 		return nil, false
 	}
 	for _, read := range []func(*reader, string) ([]Call, bool){
-		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).elements, (*reader).almostJSON, (*reader).unbraced,
+		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).elements, (*reader).pairs, (*reader).almostJSON, (*reader).unbraced,
 	} {
 		if calls, ok := read(r, text); ok && len(calls) > 0 {
 			return calls, true
@@ -55,6 +56,9 @@ func (r *reader) almostJSON(text string) ([]Call, bool) {
 // that guessed wrong leaves half of the call in the name.
 func (r *reader) plausible(calls []Call) bool {
 	return !slices.ContainsFunc(calls, func(c Call) bool {
+		if keys, _ := object(c.Arguments); slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(key string) bool { return strings.ContainsAny(key, "\"{}[]\n") }) {
+			return true
+		}
 		return len(c.Name) > maxTag || strings.ContainsAny(c.Name, "\"{}[]\n") || !r.known(c.Name) && strings.ContainsAny(c.Name, ",:'")
 	})
 }
@@ -157,6 +161,31 @@ func (r *reader) elements(text string) ([]Call, bool) {
 	return repaired(calls, RepairSpelling), ok && r.offered(calls)
 }
 
+// pairs reads a call as GLM spells it: the name, then <arg_key>query</arg_key>
+// <arg_value>owl</arg_value> and so on.
+func (r *reader) pairs(text string) ([]Call, bool) {
+	name, rest, found := strings.Cut(text, "<arg_key>")
+	tool, ok := r.anyTool(strings.TrimSpace(name))
+	if !found || !ok {
+		return nil, false
+	}
+	known := r.budget.parameters(tool)
+	var d dict
+	for more := true; more && r.budget.step(); _, rest, more = strings.Cut(rest, "<arg_key>") {
+		key, after, ok := strings.Cut(rest, "</arg_key>")
+		_, after, ok2 := strings.Cut(after, "<arg_value>")
+		value, after, ok3 := strings.Cut(after, "</arg_value>")
+		if !ok || !ok2 || !ok3 {
+			return nil, false
+		}
+		key = strings.TrimSpace(key)
+		d.set(key, known[key].fromText(value))
+		rest = after
+	}
+	call := Call{Name: tool.Name, Arguments: d.encode()}
+	return repaired([]Call{r.fitted(call)}, RepairSpelling), true
+}
+
 // mendedValue gives an object or a list that a text is, or was meant to be.
 func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {
 	if value := json.RawMessage(strings.TrimSpace(text)); composite(string(value)) && json.Valid(value) {
@@ -168,7 +197,7 @@ func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {
 // pythonic reads calls as Python writes them.
 func (r *reader) pythonic(text string) ([]Call, bool) {
 	text = strings.TrimSpace(text)
-	if head := text[:min(len(text), maxName)]; !pythonCall.MatchString(head) && !pythonList.MatchString(head) {
+	if head := text[:min(len(text), maxName)]; measurePython(text).end < len(text) || !pythonCall.MatchString(head) && !pythonList.MatchString(head) {
 		return nil, false
 	}
 	calls, ok := r.pythonMended(text)
@@ -191,6 +220,7 @@ func (r *reader) bodied(text string) ([]Call, bool) {
 	if strings.TrimSpace(before) == "" && strings.TrimSpace(after) != "" {
 		before = after
 	}
+	rest = unfenced(rest)
 	calls, ok := []Call{{Name: b.Tool, Arguments: json.RawMessage("{}"), Repairs: []Repair{RepairName}}}, b.Tool != ""
 	if some, read := r.mendedOrWhole(before); read {
 		calls, ok = some, true
@@ -212,6 +242,17 @@ func fencedBody(text string) (before, body string, ok bool) {
 	_, body, ok = strings.Cut(rest, "\n")
 	body, _, closed := strings.Cut(body, "\n"+fenceMark)
 	return text[:i+e.end], body, ok && closed
+}
+
+// unfenced takes the text out of a code block that it is as a whole.
+func unfenced(text string) string {
+	trimmed := strings.TrimSpace(text)
+	inner, ok := strings.CutSuffix(trimmed, "\n"+fenceMark)
+	_, inner, found := strings.Cut(inner, "\n")
+	if !ok || !found || !strings.HasPrefix(trimmed, fenceMark) {
+		return text
+	}
+	return inner
 }
 
 // withBody gives the last of the calls a body as an argument.

@@ -99,11 +99,13 @@ func (r *reader) keyed(tool Tool, text string) (json.RawMessage, []Repair, bool)
 		return nil, nil, false
 	}
 	if keyValue.MatchString(text) {
-		calls, ok := r.pythonMended("f(" + text + ")")
-		if !ok || len(calls) != 1 {
-			return nil, nil, false
+		if calls, ok := r.pythonMended("f(" + text + ")"); ok && len(calls) == 1 {
+			return calls[0].Arguments, calls[0].Repairs, true
 		}
-		return calls[0].Arguments, calls[0].Repairs, true
+		if key, value, _ := strings.Cut(text, "="); !strings.ContainsAny(value, "=\n") { // id=doc-12
+			return single(strings.TrimSpace(key), known[strings.TrimSpace(key)].fromText(strings.Trim(strings.TrimSpace(value), "\"'`"))), []Repair{RepairStrings}, true
+		}
+		return nil, nil, false
 	}
 	if arguments, ok := fromLines(known, text); ok {
 		return arguments, nil, true
@@ -138,7 +140,7 @@ func (r *reader) onlyArgument(tool Tool, known bool, text string) (json.RawMessa
 	if !strings.Contains(text, "\n") {
 		text = strings.Trim(text, "`'\"")
 	}
-	quoted, _ := encode(text) // a text always encodes
+	quoted, _ := encode(unfenced(text)) // a text always encodes
 	fitted, changed := p.fit(quoted)
 	if !changed && !p.takes("string") {
 		return nil, nil, false

@@ -311,6 +311,32 @@ func judge(t *testing.T, f *Format, file brokenFile, c brokenCase, tools []Tool,
 	return one
 }
 
+// TestCut cuts every turn at every byte. What is left of a call is no call, and
+// what was complete before stays what it is.
+func TestCut(t *testing.T) {
+	files, tools := brokenFiles(t)
+	for _, file := range files {
+		f, err := Load(file.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range file.Cases {
+			if c.Loss {
+				continue
+			}
+			want := c.spellCalls()
+			for i := range c.Text {
+				turn := f.Parse(c.Text[:i], Reading{InThink: c.InThink, Tools: tools})
+				for _, call := range spellCalls(turn.Calls) {
+					if !slices.Contains(want, call) {
+						t.Errorf("%s/%s: %q\n  gives %s\n  instead of %s", file.Name, c.Name, c.Text[:i], call, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func repairsOf(t Turn) (out [][]Repair) {
 	for _, c := range t.Calls {
 		out = append(out, c.Repairs)

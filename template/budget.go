@@ -27,6 +27,7 @@ const (
 // A budget is what one turn has cost so far, in all readings of it.
 type budget struct {
 	read, steps, mends, guess int
+	json5                     bool // a text that is no JSON5 was measured
 	// work is the bytes that were looked at, all told, for tests.
 	work int
 	// schemas are the parameters of the tools, by name, that were asked for.

@@ -35,10 +35,10 @@ type reader struct {
 
 // Keys that models use where a format has others, the likeliest first.
 var (
-	usualNames     = []string{"name", "tool", "tool_name", "function", "function_name", "action", "api", "command", "recipient_name"}
+	usualNames     = []string{"name", "tool", "tool_name", "function", "function_name", "action", "api", "command", "recipient_name", "名称", "工具", "函数"}
 	usualArguments = []string{
 		"arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "parameter", "kwargs",
-		"argument", "tool_args", "inputs",
+		"argument", "tool_args", "inputs", "参数",
 	}
 	// envelopes are keys around a whole call.
 	envelopes = []string{"function", "tool_call", "function_call", "call", "tool_calls", "calls"}

@@ -26,13 +26,16 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 	if p.Call.Close == "" {
 		return k.unclosed(p, i, body)
 	}
-	value, size, err := p.budget.readJSON(p.text[body:])
+	value, size, err := p.value(body)
 	if err == nil {
 		if end, calls, problem, ok := k.closed(p, value, body+size); ok {
 			if problem.Kind != "" {
 				if other, ok := p.mended(p.text[body : end-len(p.Call.Close)]); ok {
 					calls, problem = other, Problem{}
 				}
+			}
+			if problem.Kind == "" && !p.Strict {
+				calls, end = p.bodyBehind(calls, end)
 			}
 			p.complete(calls, problem, i, end)
 			return end
@@ -58,6 +61,25 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 	return end
 }
 
+// value reads the JSON at text[at:], or JSON5 where the format has it.
+func (p *tagParser) value(at int) (value json.RawMessage, size int, err error) {
+	value, size, err = p.budget.readJSON(p.text[at:])
+	start := skipBlanks(p.text, at)
+	if err == nil || !p.Call.JSON5 || !composite(p.text[start:]) || p.budget.json5 {
+		return value, size, err
+	}
+	e := measurePython(p.text[start:min(len(p.text), start+maxRepair)])
+	p.budget.json5 = !e.closed // it is looked for once at most where there is none
+	text := p.text[start : start+e.end]
+	if !e.closed || nesting(text) > maxRepairDepth {
+		return value, size, err
+	}
+	if plain := json.RawMessage(fromJSON5(text)); json.Valid(plain) {
+		return plain, start + e.end - at, nil
+	}
+	return value, size, err
+}
+
 // closed reads what follows a JSON value that ends at text[at:]: a body and the
 // closing tag. ok is false where the closing tag is not there.
 func (k jsonCalls) closed(p *tagParser, value json.RawMessage, at int) (end int, calls []Call, problem Problem, ok bool) {
@@ -75,9 +97,26 @@ func (k jsonCalls) closed(p *tagParser, value json.RawMessage, at int) (end int,
 	}
 	calls, problem = p.calls(value)
 	if hasBody && problem.Kind == "" {
+		if code := unfenced(body); !p.Strict && code != body {
+			body, calls = code, repaired(calls, RepairAround)
+		}
 		calls = p.withBody(calls, body)
 	}
 	return end + len(p.Call.Close), calls, problem, true
+}
+
+// bodyBehind takes a body that stands behind the closing tag, at text[end:], into
+// a call of the tool that has one.
+func (p *tagParser) bodyBehind(calls []Call, end int) ([]Call, int) {
+	b, at := p.Call.Body, skipBlanks(p.text, end)
+	if b.Open == "" || len(calls) != 1 || calls[0].Name != b.Tool || string(calls[0].Arguments) != "{}" || !strings.HasPrefix(p.text[at:], b.Open) {
+		return calls, end
+	}
+	n := p.tags.index(b.Close, at)
+	if n == len(p.text) {
+		return calls, end
+	}
+	return repaired(p.withBody(calls, p.text[at+len(b.Open):n]), RepairAround), n + len(b.Close)
 }
 
 // cut reads a call without a closing tag, at text[i:limit]. A value that is whole
@@ -90,6 +129,11 @@ func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
 		e := measure(inner[at:])
 		end := at + e.end
 		switch rest := strings.TrimSpace(inner[end:]); {
+		case e.closed && p.Call.Body.Open != "" && strings.HasPrefix(rest, p.Call.Body.Open) && strings.HasSuffix(rest, p.Call.Body.Close):
+			if calls, ok := p.bodied(inner); ok {
+				p.add(repaired(calls, RepairClose), i, limit)
+				return limit
+			}
 		case e.closed && p.Call.Body.Open != "" && (strings.HasPrefix(rest, p.Call.Body.Open) || closedTooEarly(rest)):
 			e.closed = false // it is cut in the body
 		case otherClose(rest):
@@ -150,7 +194,8 @@ func (p *tagParser) namedCall(at int) (name string, from int, ok bool) {
 	if n <= 0 || strings.ContainsAny(p.text[at:at+n], "\n{") {
 		return "", 0, false
 	}
-	return strings.TrimSpace(p.text[at : at+n]), at + n + len(p.Call.Between), true
+	name, _, _ = strings.Cut(p.text[at:at+n], "[") // [CALL_ID] and an id
+	return strings.TrimSpace(name), at + n + len(p.Call.Between), true
 }
 
 const maxName = 512 // bytes of the longest name of a tool
@@ -235,8 +280,14 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 	if err == nil {
 		calls, problem = p.calls(value)
 	} else {
-		limit := p.limit(p.Call.Open, at)
+		limit := min(p.limit(p.Call.Open, at), nextObject(p.text, at))
 		e := measure(p.text[at:limit])
+		if list := closedList(p.text[at:limit]); !e.closed && !p.Strict && limit == len(p.text) && list != p.text[at:limit] {
+			if calls, ok := p.mendedOrWhole(list); ok && json.Valid([]byte(list)) { // all of the list's calls are there
+				p.complete(repaired(calls, RepairBrackets), Problem{}, i, limit)
+				return limit, true
+			}
+		}
 		switch {
 		case !e.closed && (limit == len(p.text) || e.quoted || p.Strict):
 			p.bad(Problem{UnclosedCall, i, limit, "the JSON has no end"})
@@ -255,6 +306,23 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 	}
 	p.complete(calls, problem, i, end)
 	return end, problem.Kind == ""
+}
+
+// nextObject gives the place of a semicolon, outside of strings, behind which an
+// object begins, or the end.
+func nextObject(text string, from int) int {
+	quoted := false
+	for i := from; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ';' && !quoted && strings.HasPrefix(strings.TrimLeft(text[i+1:], blanks), "{"):
+			return i
+		}
+	}
+	return len(text)
 }
 
 // unopened reads the call that ends in the closing tag at text[i:] and has no

@@ -78,7 +78,8 @@ func (f *Format) better(n, t Turn, r Reading) bool {
 	case len(n.Calls) > 0:
 		return t.unclosed() && !n.unclosed() || len(n.Problems) < len(t.Problems)
 	}
-	return n.Answered && !t.Answered || n.Answered && t.Answered && len(n.Answer) < len(t.Answer) && f.Answer != Answer{}
+	marked := f.Answer != Answer{} && (f.Call.Kind != LineCalls || t.Text == t.Answer)
+	return n.Answered && !t.Answered || marked && n.Answered && len(n.Answer) < len(t.Answer)
 }
 
 // foreignCalls reads calls in the spelling of another format.
@@ -178,7 +179,7 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 	e := measure(text[i:])
 	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+e.end:])
 	switch {
-	case !e.closed && before == "" && r.beginsCall(text[i:]):
+	case !e.closed && (before == "" || fenceOpens.MatchString(before)) && r.beginsCall(text[i:]):
 		return Turn{Problems: []Problem{{UnclosedCall, i, len(text), "the JSON has no end"}}}, true
 	case !e.closed || before != "" && after != "" && !otherClose(after):
 		return Turn{}, false
@@ -191,6 +192,9 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 
 // bareCalls reads a text that is nothing but calls of offered tools.
 func (r *reader) bareCalls(text string) ([]Call, bool) {
+	if calls, ok := r.usual().sequence(text); ok && r.offered(calls) {
+		return repaired(calls, RepairOpen), true
+	}
 	if e := measure(text); composite(text) && e.closed && strings.Trim(text[e.end:], "]} \n") == "" {
 		calls, ok := r.usual().mendedOrWhole(text)
 		data := slices.ContainsFunc(calls, func(c Call) bool { return string(c.Arguments) == "{}" }) && !argumentsKey.MatchString(text)
@@ -208,6 +212,8 @@ func (r *reader) bareCalls(text string) ([]Call, bool) {
 var (
 	// argumentsKey finds a key that holds arguments.
 	argumentsKey = regexp.MustCompile(`(?i)["'](?:` + strings.Join(usualArguments, "|") + `)["']\s*:`)
+	// fenceOpens finds the first line of a code block.
+	fenceOpens = regexp.MustCompile("^```\\w*$")
 	// callName finds the name in the beginning of a call as JSON.
 	callName = regexp.MustCompile(`^\[?\s*\{\s*["'](?:` + strings.Join(usualNames, "|") + `)["']\s*:\s*["']([^"'\n]*)["']`)
 )

@@ -278,6 +278,9 @@ func (p *lineParser) answer(text string) string {
 			text = text[:i]
 		}
 	}
+	if !p.Strict {
+		text = strings.TrimLeft(text, "*_ \n") // **Final Answer:**
+	}
 	return strings.TrimSpace(text)
 }
 

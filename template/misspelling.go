@@ -3,6 +3,7 @@ package template
 import (
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // A vocabulary gives the format's tags and labels by their letters: "toolcall"
@@ -249,6 +250,11 @@ func (f *Format) canonicalLabels(r *respelling) {
 		if text[i] == '\n' {
 			from = i + 1
 		}
+		if label := f.bareLabel(text, i); label != "" { // ✿FUNCTION✿ search
+			r.replace(i, i+len(label)-len(":"), label)
+			i, from = r.at-1, r.at
+			continue
+		}
 		if colon == 0 {
 			continue
 		}
@@ -266,6 +272,22 @@ func (f *Format) canonicalLabels(r *respelling) {
 		r.replace(start, from, label)
 		i = from - 1
 	}
+}
+
+// bareLabel gives the label that begins the line at text[i:] without its colon.
+// Only labels that are no words are found so.
+func (f *Format) bareLabel(text string, i int) string {
+	if i > 0 && text[i-1] != '\n' || text[i] < utf8.RuneSelf {
+		return ""
+	}
+	for _, label := range []string{f.Call.Name[0], f.Call.Arguments[0], f.Answer.After, f.Response.Open} {
+		if plain, ok := strings.CutSuffix(label, ":"); ok && strings.HasPrefix(text[i:], plain) {
+			if r := firstRune(text[i+len(plain):]); r != ':' && r != '：' {
+				return label
+			}
+		}
+	}
+	return ""
 }
 
 // label finds the label that ends at text[to:] and where it begins, list marks

@@ -45,11 +45,8 @@ func (pythonCalls) begins(p *tagParser, at int) bool {
 	if pythonList.MatchString(rest) {
 		return true
 	}
-	if p.Strict {
-		return false
-	}
-	m := pythonCall.FindString(rest)
-	return m != "" && p.known(strings.TrimRight(m, "(（ \t\r\n")) || pythonQuoted.MatchString(rest)
+	m := pythonCall.FindStringSubmatch(rest)
+	return !p.Strict && m != nil && p.known(m[1])
 }
 
 // one reads the list or the call at text[at:].
@@ -62,79 +59,63 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 	for _, t := range p.ends {
 		limit = min(limit, p.tags.index(t, at))
 	}
-	end, closed := pythonExtent(p.text[at:limit])
-	if calls, ok := p.pythonMended(p.text[at : at+end]); closed || ok && limit < len(p.text) {
-		problem := Problem{}
-		if !ok {
-			problem = Problem{Kind: BadJSON, Message: "the list is not one of Python calls"}
+	e := measurePython(p.text[at:limit])
+	text := p.text[at : at+e.end]
+	calls, ok := p.pythonMended(text)
+	if !e.closed && !ok && limit == len(p.text) { // all of the list's calls may be there
+		if calls, ok = p.pythonMended(closedList(text)); ok {
+			repaired(calls, RepairBrackets)
 		}
-		p.complete(calls, problem, at, at+end)
-		return at + end, true
+	}
+	switch {
+	case ok && (e.closed || limit < len(p.text) || closedList(text) != text):
+		p.complete(calls, Problem{}, at, at+e.end)
+		return at + e.end, true
+	case e.closed:
+		p.bad(Problem{BadJSON, at, at + e.end, "the list is not one of Python calls"})
+		return at + e.end, true
 	}
 	p.bad(Problem{UnclosedCall, at, limit, "the list of calls has no end"})
 	return limit, false
 }
 
+// closedList closes a list that ends behind one of its elements.
+func closedList(text string) string {
+	trimmed := strings.TrimRight(text, blanks)
+	if strings.HasPrefix(text, "[") && (strings.HasSuffix(trimmed, ")") || strings.HasSuffix(trimmed, "}")) {
+		return trimmed + "]"
+	}
+	return text
+}
+
 // dotted reads Llama's "tool.call(key="value")" at text[at:], behind a tag that
 // begins at text[i:].
 func (k pythonCalls) dotted(p *tagParser, i, at int) int {
-	m := pythonCall.FindString(p.text[at:min(len(p.text), at+maxName)])
-	if m == "" {
+	if !pythonCall.MatchString(p.text[at:min(len(p.text), at+maxName)]) {
 		return at
 	}
-	end, closed := pythonExtent(p.text[at:])
-	if !closed {
+	e := measurePython(p.text[at:])
+	if !e.closed {
 		p.bad(Problem{UnclosedCall, i, len(p.text), "the call has no end"})
 		return len(p.text)
 	}
-	calls, ok := p.pythonMended(p.text[at : at+end])
+	calls, ok := p.pythonMended(p.text[at : at+e.end])
 	if !ok {
 		return at
 	}
-	p.complete(calls, Problem{}, i, at+end)
-	return at + end
+	p.complete(calls, Problem{}, i, at+e.end)
+	return at + e.end
 }
 
 var (
-	// pythonList finds a list whose first element is a call, pythonCall a call,
-	// pythonQuoted a call whose name stands in quotes, pythonEmpty an empty list.
-	pythonList   = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.]*\s*[(（]|^\[\s*\]\s*$`)
-	pythonCall   = regexp.MustCompile(`^[A-Za-z_][\w.]*\s*[(（]`)
-	pythonQuoted = regexp.MustCompile(`^\[\s*["'][A-Za-z_][\w.]*["']\s*[(（]`)
-	pythonEmpty  = regexp.MustCompile(`^\[\s*\]\s*$`)
+	// pythonList finds a list whose first element is a call, also in quotes or
+	// with its name in quotes, pythonCall a call, perhaps printed or given to a
+	// variable, pythonEmpty an empty list.
+	pythonList  = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.]*\s*[(（]|^\[\s*["'][A-Za-z_][\w.]*(?:["']\s*)?[(（]|^\[\s*\]\s*$`)
+	pythonCall  = regexp.MustCompile(`^(?:[A-Za-z_]\w*\s*=\s*)?(?:print\()?([A-Za-z_][\w.]*)\s*[(（]`)
+	pythonName  = regexp.MustCompile(`^[A-Za-z_]\w*\s*=\s*`)
+	pythonEmpty = regexp.MustCompile(`^\[\s*\]\s*$`)
 )
-
-// pythonExtent gives the length of the expression that text begins with: up to
-// the bracket that closes its first one. Strings are between quotes of either kind.
-func pythonExtent(text string) (end int, closed bool) {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"', '\'':
-			n, ok := pythonStringEnd(text[i:])
-			if !ok {
-				return len(text), false
-			}
-			i += n - 1
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case "（"[0]: // full-width ones, as models write them in Chinese
-			if strings.HasPrefix(text[i:], "（") {
-				depth++
-			} else if strings.HasPrefix(text[i:], "）") {
-				depth--
-			}
-		default:
-			continue
-		}
-		if depth == 0 && i > 0 && text[i] != '"' && text[i] != '\'' {
-			return i + 1, true
-		}
-	}
-	return len(text), false
-}
 
 // pythonStringEnd gives the length of the string literal that text begins with.
 func pythonStringEnd(text string) (int, bool) {
@@ -158,16 +139,26 @@ func (r *reader) pythonMended(text string) ([]Call, bool) {
 	if err == nil || r.Strict {
 		return calls, err == nil
 	}
-	plain, repairs := respellQuotes(text, true)
-	if len(repairs) == 0 || len(text) > maxRepair {
+	if len(text) > maxRepair {
 		return nil, false
 	}
-	calls, err = r.python(plain)
-	return repaired(calls, repairs...), err == nil && len(calls) > 0
+	plain, repairs := respellQuotes(text, true)
+	for _, again := range []string{plain, mendBrackets(plain)} {
+		if again != text {
+			if calls, err = r.python(again); err == nil && len(calls) > 0 {
+				return repaired(calls, repairs...), true
+			}
+		}
+		repairs = appendOnce(repairs, RepairBrackets)
+	}
+	return nil, false
 }
 
 // python reads a call or a list of calls.
 func (r *reader) python(text string) ([]Call, error) {
+	if !r.Strict {
+		text = text[len(pythonName.FindString(text)):]
+	}
 	if err := parsable(text); err != nil {
 		return nil, err
 	}
@@ -181,6 +172,11 @@ func (r *reader) python(text string) ([]Call, error) {
 	}
 	var out []Call
 	for _, e := range elements {
+		if text, ok := pythonText(e); ok && !r.Strict { // ["search(…)"]
+			if e, err = pythonExpr(text); err != nil {
+				return nil, err
+			}
+		}
 		call, err := r.pythonCall(e)
 		if err != nil {
 			return nil, err
@@ -211,10 +207,23 @@ func pythonExpr(text string) (expr syntax.Expr, err error) {
 	return (&syntax.FileOptions{}).ParseExpr("", text, 0)
 }
 
+// pythonText gives the text of a string literal.
+func pythonText(e syntax.Expr) (string, bool) {
+	l, ok := e.(*syntax.Literal)
+	if !ok {
+		return "", false
+	}
+	text, ok := l.Value.(string)
+	return text, ok && parsable(text) == nil
+}
+
 func (r *reader) pythonCall(e syntax.Expr) (Call, error) {
 	c, ok := e.(*syntax.CallExpr)
 	if !ok {
 		return Call{}, fmt.Errorf("not a call")
+	}
+	if inner, ok := printed(c); ok && !r.Strict && !r.known("print") {
+		c = inner
 	}
 	call := Call{Name: strings.TrimSuffix(dottedName(c.Fn), ".call")}
 	if call.Name == "" {
@@ -258,6 +267,15 @@ func (r *reader) pythonCall(e syntax.Expr) (Call, error) {
 	}
 	call.Arguments = arguments.encode()
 	return call, nil
+}
+
+// printed gives the call inside of print(…).
+func printed(c *syntax.CallExpr) (*syntax.CallExpr, bool) {
+	if dottedName(c.Fn) != "print" || len(c.Args) != 1 {
+		return nil, false
+	}
+	inner, ok := c.Args[0].(*syntax.CallExpr)
+	return inner, ok
 }
 
 func dottedName(e syntax.Expr) string {

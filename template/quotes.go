@@ -209,7 +209,7 @@ func (q *quoteReader) ends(after string) bool {
 	case '}', '｝', ']', '］':
 		return !key
 	case ')', '）':
-		return !q.python && !key && len(q.open) > 0 && q.open[len(q.open)-1] == '[' && strings.ContainsRune(",}])", firstRune(then)) || q.python && (then == "" || strings.ContainsRune(",]})\n，］）", firstRune(then)))
+		return !q.python && !key && len(q.open) > 0 && q.open[len(q.open)-1] == '[' && strings.ContainsRune(",}])", firstRune(then)) || q.python && (then == "" || strings.ContainsRune(",;]})\n，］）", firstRune(then)))
 	case '(':
 		return q.python && (q.last == 0 || q.last == '[' || q.last == ',')
 	case ',', '，', '、', ';':
@@ -218,6 +218,8 @@ func (q *quoteReader) ends(after string) bool {
 		return closingQuotes(firstRune(then)) != ""
 	case '/':
 		return strings.HasPrefix(rest, "/*") || strings.HasPrefix(rest, "//")
+	case '#':
+		return len(rest) < len(after)
 	}
 	return closingQuotes(next) != "" && len(rest) < len(after) // a comma or a colon is missing
 }
@@ -225,7 +227,7 @@ func (q *quoteReader) ends(after string) bool {
 // goesOn reports whether a text is what follows a comma.
 func (q *quoteReader) goesOn(text string) bool {
 	r := firstRune(text)
-	if text == "" || closingQuotes(r) != "" || strings.ContainsRune("{[｛［}]｝］)）.-/", r) || r >= '0' && r <= '9' {
+	if text == "" || closingQuotes(r) != "" || strings.ContainsRune("{[｛［}]｝］)）.-/#,", r) || r >= '0' && r <= '9' {
 		return true
 	}
 	word := 0
@@ -260,10 +262,12 @@ func (q *quoteReader) mark(r rune, c string) {
 	if changed {
 		q.note(RepairPunctuation)
 	}
+	if plain == ";" && len(q.open) > 0 {
+		plain = ","
+		q.note(RepairPunctuation)
+	}
 	if !q.python {
 		switch plain {
-		case ";":
-			plain, changed = ",", true
 		case "(":
 			plain, changed = "[", true
 		case ")":

@@ -164,11 +164,10 @@ type extent struct {
 	quoted bool // the text ends inside a string between double quotes
 }
 
-// measure finds the end of a bracketed value. A bracket of the other kind closes
+// measure finds the end of a bracketed value. A bracket of another kind closes
 // those that are open inside of its own: [{"a": 1] is a list.
 func measure(text string) extent {
-	var open []byte
-	var count [2]int // of each kind
+	var b brackets
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -178,22 +177,77 @@ func measure(text string) extent {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			open = append(open, c)
-			count[c>>5&1]++
+			b.push(c)
 		case c == '}' || c == ']':
-			kind := c >> 5 & 1
-			for count[kind] > 0 && len(open) > 0 {
-				last := open[len(open)-1]
-				open = open[:len(open)-1]
-				count[last>>5&1]--
-				if closer(last) == c {
-					break
-				}
-			}
-			if len(open) == 0 {
+			if b.pop(c); len(b.open) == 0 {
 				return extent{end: i + 1, closed: true}
 			}
 		}
 	}
 	return extent{end: len(text), quoted: quoted}
+}
+
+// measurePython is measure for Python: with parentheses, and with strings between
+// quotes of either kind.
+func measurePython(text string) extent {
+	var b brackets
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"', '\'':
+			n, ok := pythonStringEnd(text[i:])
+			if !ok {
+				return extent{end: len(text), quoted: true}
+			}
+			i += n - 1
+		case '(', '[', '{':
+			b.push(c)
+		case ')', ']', '}':
+			if b.pop(c); len(b.open) == 0 {
+				return extent{end: i + 1, closed: true}
+			}
+		case "（"[0]: // full-width ones, as models write them in Chinese
+			if strings.HasPrefix(text[i:], "（") {
+				b.push('(')
+			} else if strings.HasPrefix(text[i:], "）") {
+				if b.pop(')'); len(b.open) == 0 {
+					return extent{end: i + len("）"), closed: true}
+				}
+			}
+		}
+	}
+	return extent{end: len(text)}
+}
+
+// brackets are those that are open.
+type brackets struct {
+	open  []byte
+	count [3]int // of each kind
+}
+
+func (b *brackets) push(c byte) {
+	b.open = append(b.open, c)
+	b.count[kindOfBracket(c)]++
+}
+
+// pop closes the last bracket of the kind of c and those inside of it, if there
+// is one.
+func (b *brackets) pop(c byte) {
+	for kind := kindOfBracket(c); b.count[kind] > 0; {
+		last := kindOfBracket(b.open[len(b.open)-1])
+		b.open = b.open[:len(b.open)-1]
+		b.count[last]--
+		if last == kind {
+			return
+		}
+	}
+}
+
+func kindOfBracket(c byte) int {
+	switch c {
+	case '{', '}':
+		return 0
+	case '[', ']':
+		return 1
+	}
+	return 2
 }

@@ -103,8 +103,8 @@ func fromHTML(text string) string {
 	return html.UnescapeString(text)
 }
 
-// unquotedObject takes the quotes from an object or a list that stands in them with quotes
-// of its own: "arguments": "{"city": "Oslo"}".
+// unquotedObject takes the quotes from an object or a list that stands in them
+// with quotes of its own: "arguments": "{"city": "Oslo"}".
 func unquotedObject(text string) string {
 	if !quotedStart.MatchString(text) {
 		return text
@@ -140,9 +140,9 @@ func mendBrackets(text string) string {
 			quoted = true
 		case c == '{' && last == '{':
 			continue
-		case c == '{' || c == '[':
+		case c == '{' || c == '[' || c == '(':
 			open = append(open, c)
-		case c == '}' || c == ']':
+		case c == '}' || c == ']' || c == ')':
 			var out string
 			open, out = closeBracket(open, c, strings.TrimLeft(text[i+1:], blanks))
 			b.WriteString(out)
@@ -185,8 +185,11 @@ func closeBracket(open []byte, c byte, after string) ([]byte, string) {
 }
 
 func closer(open byte) byte {
-	if open == '{' {
+	switch open {
+	case '{':
 		return '}'
+	case '[':
+		return ']'
 	}
-	return ']'
+	return ')'
 }

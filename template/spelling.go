@@ -25,6 +25,8 @@ type Spelling struct {
 	Arguments []string `yaml:"arguments"`
 	// Bare says that a turn that begins with a JSON call needs no Open.
 	Bare bool `yaml:"bare"`
+	// JSON5 says that the JSON of calls may be JSON5.
+	JSON5 bool `yaml:"json5"`
 	// List says that JSON calls stand in a list, also a single one.
 	List bool `yaml:"list"`
 	// Between, where it is not empty, is another spelling of a JSON call: the
@@ -82,6 +84,9 @@ type CallTag struct {
 func (t CallTag) open() string  { return "<" + t.Tag + ">" }
 func (t CallTag) close() string { return "</" + t.Tag + ">" }
 
+// alone is the tag where it is empty, as XML spells it.
+func (t CallTag) alone() string { return "<" + t.Tag + "/>" }
+
 // name is the tool's.
 func (t CallTag) name() string {
 	if t.Tool != "" {
@@ -117,8 +122,8 @@ func (h *Head) checkKind() (field, msg string) {
 	if c.Kind != TagCalls && len(c.Tags) > 0 {
 		return "call.tags", "tags are for calls of the kind tags"
 	}
-	if c.Kind != JSONCalls && (c.Bare || c.List || c.Between != "" || c.Body != Body{}) {
-		return "call", "bare, list, between and body are for calls of the kind json"
+	if c.Kind != JSONCalls && (c.Bare || c.List || c.JSON5 || c.Between != "" || c.Body != Body{}) {
+		return "call", "bare, json5, list, between and body are for calls of the kind json"
 	}
 	switch c.Kind {
 	case JSONCalls:

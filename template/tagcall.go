@@ -15,6 +15,9 @@ func (tagCalls) opens(s Spelling) []string {
 	var out []string
 	for _, t := range s.Tags {
 		out = append(out, t.open())
+		if t.Empty {
+			out = append(out, t.alone())
+		}
 	}
 	return out
 }
@@ -23,7 +26,7 @@ func (tagCalls) bare(_ *tagParser, i int) int { return i }
 
 func (k tagCalls) read(p *tagParser, tag string, i int) int {
 	body := i + len(tag)
-	spec := p.Call.Tags[slices.IndexFunc(p.Call.Tags, func(t CallTag) bool { return t.open() == tag })]
+	spec := p.Call.Tags[slices.IndexFunc(p.Call.Tags, func(t CallTag) bool { return t.open() == tag || t.alone() == tag })]
 	if !p.counts() {
 		p.write(tag)
 		return body
@@ -177,13 +180,16 @@ func (r *reader) strayText(spec CallTag, text string, known map[string]parameter
 		if p := known[argument]; len(found[argument]) > 0 || !slices.Contains(p.Types, "array") {
 			continue
 		}
-		words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\r\n[];，、", c) })
+		words := strings.FieldsFunc(text, separates)
 		if len(words) > 0 {
 			found[argument], call.Repairs = words, appendOnce(call.Repairs, RepairArguments)
 		}
 		return
 	}
 }
+
+// separates reports whether a character stands between the values of a list.
+func separates(c rune) bool { return strings.ContainsRune(", \t\r\n[];，、", c) }
 
 // takeChildren takes the elements of one name out of a text.
 func takeChildren(text, child string) (rest string, values []string) {
@@ -195,6 +201,12 @@ func takeChildren(text, child string) (rest string, values []string) {
 			break
 		}
 		n := strings.Index(text[i+len(open):], closing)
+		if next := strings.Index(text[i+len(open):], open); next >= 0 && next < n { // it has no end of its own
+			b.WriteString(strings.TrimRight(text[:i], ", \t\r\n"))
+			values = append(values, strings.Trim(text[i+len(open):i+len(open)+next], ", \t\r\n"))
+			text = text[i+len(open)+next:]
+			continue
+		}
 		if n < 0 { // to the end of the tag, as models forget it
 			b.WriteString(text[:i])
 			return b.String(), append(values, strings.TrimSpace(text[i+len(open):]))
@@ -213,6 +225,17 @@ func (p parameter) fromTexts(list []string) json.RawMessage {
 		return p.fromText(list[0])
 	}
 	item := p.item()
+	if !item.takes("string") { // <id>1, 2</id>
+		var words []string
+		for _, text := range list {
+			numbers := strings.FieldsFunc(text, separates)
+			if slices.ContainsFunc(numbers, func(w string) bool { return !json.Valid([]byte(w)) }) {
+				numbers = []string{text}
+			}
+			words = append(words, numbers...)
+		}
+		list = words
+	}
 	values := make([]json.RawMessage, len(list))
 	for i, text := range list {
 		values[i] = item.fromText(text)

@@ -33,10 +33,14 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 	at := body
 	if wrapped {
 		at = skipBlanks(p.text, body)
-		if !strings.HasPrefix(p.text[at:], p.Call.Name[0]) {
+		switch rest := p.text[at:]; {
+		case strings.HasPrefix(rest, p.Call.Name[0]):
+			at += len(p.Call.Name[0])
+		case !p.Strict && k.misnamed(p, rest):
+			at += len(p.Call.Arguments[0])
+		default:
 			return k.other(p, i, body)
 		}
-		at += len(p.Call.Name[0])
 	} else if p.Strict {
 		p.write(tag)
 		return body
@@ -69,6 +73,14 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 	}
 	p.complete([]Call{p.fitted(call)}, problem, i, end)
 	return end
+}
+
+// misnamed reports whether a call begins with <parameter=search>, the tag of an
+// argument with the name of a tool.
+func (xmlCalls) misnamed(p *tagParser, text string) bool {
+	rest, ok := strings.CutPrefix(text, p.Call.Arguments[0])
+	name, _, closed := strings.Cut(rest[:min(len(rest), maxName)], ">")
+	return ok && closed && p.known(name)
 }
 
 // other reads what stands between the tags and is no function: JSON, as other
@@ -144,6 +156,9 @@ func (x *xmlReader) call() (Call, Problem) {
 			return call, problem
 		case rest == "":
 			return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
+		case !x.p.Strict && strings.HasPrefix(rest, closingOf(x.p.Call.Arguments[0])): // closed twice
+			x.at += len(closingOf(x.p.Call.Arguments[0]))
+			call.Repairs = appendOnce(call.Repairs, RepairTags)
 		case !x.p.Strict && x.child():
 			call.Repairs = appendOnce(call.Repairs, RepairTags)
 		default:
@@ -194,6 +209,9 @@ func (x *xmlReader) valueEnd() (end, after int, ok bool) {
 	stop := min(tags.index(closeName, x.at), x.limit)
 	for c := first; c < x.limit; c = tags.index(closing, c+len(closing)) {
 		rest := strings.TrimLeft(x.p.text[c+len(closing):], blanks)
+		for strings.HasPrefix(rest, closing) { // closed twice
+			rest = strings.TrimLeft(rest[len(closing):], blanks)
+		}
 		if strings.HasPrefix(rest, argument) || strings.HasPrefix(rest, closeName) || strings.HasPrefix(rest, x.p.Call.Close) {
 			return c, c + len(closing), true
 		}
