@@ -102,8 +102,8 @@ func (r *reader) keyed(tool Tool, text string) (json.RawMessage, []Repair, bool)
 		if calls, ok := r.pythonMended("f(" + text + ")"); ok && len(calls) == 1 {
 			return calls[0].Arguments, calls[0].Repairs, true
 		}
-		if key, value, _ := strings.Cut(text, "="); !strings.ContainsAny(value, "=\n") { // id=doc-12
-			return single(strings.TrimSpace(key), known[strings.TrimSpace(key)].fromText(strings.Trim(strings.TrimSpace(value), "\"'`"))), []Repair{RepairStrings}, true
+		if key, value, _ := strings.Cut(text, "="); !strings.ContainsAny(value, "=\n,\"'") { // id=doc-12
+			return single(strings.TrimSpace(key), known[strings.TrimSpace(key)].fromText(strings.TrimSpace(value))), []Repair{RepairStrings}, true
 		}
 		return nil, nil, false
 	}
@@ -198,4 +198,18 @@ func plainArguments(known map[string]parameter, call Call) Call {
 		call.Repairs = appendOnce(call.Repairs, RepairKeys)
 	}
 	return call
+}
+
+// unfinished reports whether a text at the end of a turn is cut: a bracket, a
+// quote or a code block that it opens has no end.
+func unfinished(text string) bool {
+	switch {
+	case strings.HasPrefix(text, fenceMark) || strings.Trim(text, "`") == "" && text != "":
+		return !strings.HasSuffix(text, "\n"+fenceMark)
+	case composite(text):
+		return !measure(text).closed
+	case strings.HasPrefix(text, "("), keyValue.MatchString(text), bareKeys.MatchString(text):
+		return !measurePython("("+text+")").closed || strings.IndexByte(",:=", text[len(text)-1]) >= 0
+	}
+	return strings.HasPrefix(text, `"`) && strings.Count(text, `"`) == 1
 }

@@ -3,6 +3,7 @@ package template
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -35,19 +36,28 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 				}
 			}
 			if problem.Kind == "" && !p.Strict {
-				calls, end = p.bodyBehind(calls, end)
+				if calls, end = p.bodyBehind(calls, end); calls == nil {
+					problem = Problem{Kind: UnclosedCall, Message: "the body of the call has no end"}
+				}
 			}
 			p.complete(calls, problem, i, end)
 			return end
 		}
 	}
-	next, closing := p.tags.index(tag, body), p.tags.index(p.Call.Close, body)
+	from := body
+	if err == nil { // tags inside of the value are text
+		from += size
+	}
+	next, closing := p.tags.index(tag, from), p.tags.index(p.Call.Close, from)
 	switch {
 	case !p.counts():
 		p.write(tag) // a mention
 		return body
+	case err == errNoEnd && !p.Strict && measure(p.text[body:]).quoted: // the tag stands in a string that is cut
+		p.bad(Problem{UnclosedCall, i, len(p.text), "the JSON has no end"})
+		return len(p.text)
 	case next <= closing: // both are len(text) where there is neither
-		return k.cut(p, i, body, p.limit(tag, body), err)
+		return k.cut(p, i, body, p.limit(tag, from), err)
 	}
 	end := closing + len(p.Call.Close)
 	if calls, ok := p.mended(p.text[body:closing]); ok {
@@ -105,6 +115,15 @@ func (k jsonCalls) closed(p *tagParser, value json.RawMessage, at int) (end int,
 	return end + len(p.Call.Close), calls, problem, true
 }
 
+// lacking reports whether one of the calls has not all that its tool needs.
+func (r *reader) lacking(calls []Call) bool {
+	return slices.ContainsFunc(calls, func(c Call) bool {
+		tool, _ := r.tool(c.Name)
+		keys, _ := object(c.Arguments)
+		return slices.ContainsFunc(tool.required(), func(name string) bool { return keys[name] == nil })
+	})
+}
+
 // bodyBehind takes a body that stands behind the closing tag, at text[end:], into
 // a call of the tool that has one.
 func (p *tagParser) bodyBehind(calls []Call, end int) ([]Call, int) {
@@ -114,7 +133,7 @@ func (p *tagParser) bodyBehind(calls []Call, end int) ([]Call, int) {
 	}
 	n := p.tags.index(b.Close, at)
 	if n == len(p.text) {
-		return calls, end
+		return nil, n
 	}
 	return repaired(p.withBody(calls, p.text[at+len(b.Open):n]), RepairAround), n + len(b.Close)
 }
@@ -129,18 +148,21 @@ func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
 		e := measure(inner[at:])
 		end := at + e.end
 		switch rest := strings.TrimSpace(inner[end:]); {
+		case strings.HasPrefix(rest, ","): // the object goes on
+			e.closed = false
 		case e.closed && p.Call.Body.Open != "" && strings.HasPrefix(rest, p.Call.Body.Open) && strings.HasSuffix(rest, p.Call.Body.Close):
 			if calls, ok := p.bodied(inner); ok {
 				p.add(repaired(calls, RepairClose), i, limit)
 				return limit
 			}
-		case e.closed && p.Call.Body.Open != "" && (strings.HasPrefix(rest, p.Call.Body.Open) || closedTooEarly(rest)):
+		case e.closed && p.Call.Body.Open != "" && (strings.HasPrefix(rest, p.Call.Body.Open)):
 			e.closed = false // it is cut in the body
 		case otherClose(rest):
 			end = len(inner)
 		}
-		if e.closed || limit < len(p.text) && !e.quoted {
-			if calls, ok := p.mendedOrWhole(inner[:at+e.end]); ok {
+		shown := limit < len(p.text) && !e.quoted // something shows the end
+		if e.closed && !p.quoted.fenced || shown {
+			if calls, ok := p.mendedOrWhole(inner[:at+e.end]); ok && (limit < len(p.text) || !p.lacking(calls)) {
 				p.add(repaired(calls, RepairClose), i, body+end)
 				return body + end
 			}
@@ -282,8 +304,8 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 	} else {
 		limit := min(p.limit(p.Call.Open, at), nextObject(p.text, at))
 		e := measure(p.text[at:limit])
-		if list := closedList(p.text[at:limit]); !e.closed && !p.Strict && limit == len(p.text) && list != p.text[at:limit] {
-			if calls, ok := p.mendedOrWhole(list); ok && json.Valid([]byte(list)) { // all of the list's calls are there
+		if text := strings.TrimRight(p.text[at:limit], blanks); e.open == "[" && !e.quoted && !p.Strict && strings.HasSuffix(text, "}") {
+			if calls, ok := p.mendedOrWhole(text + "]"); ok { // all of the list's calls are there
 				p.complete(repaired(calls, RepairBrackets), Problem{}, i, limit)
 				return limit, true
 			}

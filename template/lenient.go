@@ -20,9 +20,10 @@ func (f *Format) lenient(text string, r Reading, t Turn) Turn {
 	}
 	if plain, edits := f.canonical(text, looseTags(text)); len(edits) > 0 {
 		n := f.parse(plain, r)
+		inside := edits.inside(f, n.Calls)
 		edits.relocate(&n)
 		repaired(n.Calls, RepairTags)
-		if f.better(n, t, r) {
+		if !inside && f.better(n, t, r) {
 			t = n
 		}
 	}
@@ -76,7 +77,7 @@ func (f *Format) better(n, t Turn, r Reading) bool {
 	case len(n.Calls) < len(t.Calls):
 		return false
 	case len(n.Calls) > 0:
-		return t.unclosed() && !n.unclosed() || len(n.Problems) < len(t.Problems)
+		return t.unclosed() || len(n.Problems) < len(t.Problems)
 	}
 	marked := f.Answer != Answer{} && (f.Call.Kind != LineCalls || t.Text == t.Answer)
 	return n.Answered && !t.Answered || marked && n.Answered && len(n.Answer) < len(t.Answer)
@@ -129,7 +130,8 @@ func (r *reader) otherFormats(text string) (Turn, bool) {
 		reading := r.Reading
 		reading.InThink, reading.foreign = false, true
 		t := f.parse(plain, reading)
-		if edits.relocate(&t); r.offered(t.Calls) {
+		inside := edits.inside(f, t.Calls)
+		if edits.relocate(&t); r.offered(t.Calls) && !inside {
 			repaired(t.Calls, RepairSpelling)
 			t.Problems = slices.DeleteFunc(t.Problems, func(p Problem) bool { return p.Kind == TextAfterCall })
 			return t, true
@@ -197,8 +199,7 @@ func (r *reader) bareCalls(text string) ([]Call, bool) {
 	}
 	if e := measure(text); composite(text) && e.closed && strings.Trim(text[e.end:], "]} \n") == "" {
 		calls, ok := r.usual().mendedOrWhole(text)
-		data := slices.ContainsFunc(calls, func(c Call) bool { return string(c.Arguments) == "{}" }) && !argumentsKey.MatchString(text)
-		if ok && r.offered(calls) && !data { // {"name": "Search"} is data
+		if ok && r.offered(calls) && (argumentsKey.MatchString(text) || !slices.ContainsFunc(calls, r.likeData)) {
 			return repaired(calls, RepairOpen), true
 		}
 	}
@@ -207,6 +208,20 @@ func (r *reader) bareCalls(text string) ([]Call, bool) {
 	}
 	calls, ok := r.pythonic(text)
 	return repaired(calls, RepairOpen), ok
+}
+
+// likeData reports whether a call without a key for its arguments is more likely
+// an object that happens to have a name.
+func (r *reader) likeData(c Call) bool {
+	tool, _ := r.tool(c.Name)
+	known := r.budget.parameters(tool)
+	keys, _ := object(c.Arguments)
+	for key := range keys {
+		if _, ok := known[key]; !ok {
+			return true
+		}
+	}
+	return len(keys) == 0
 }
 
 var (

@@ -110,7 +110,7 @@ func (q *quoting) plain(text string, at, i int) {
 
 // inline reports whether text[i:end] stands in backquotes.
 func (q *quoting) inline(text string, i, end int) bool {
-	return i > 0 && text[i-1] == '`' && end < len(text) && text[end] == '`'
+	return i > 0 && text[i-1] == '`' && (end == len(text) || text[end] == '`')
 }
 
 // example reports whether the parser stands in a code block after which prose

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -305,6 +306,21 @@ func (f *Format) label(text string, from, to int) (start int, label string) {
 		}
 	}
 	return start, label
+}
+
+// inside reports whether something was edited inside of a call, where it may be a
+// part of an argument. XML and labels stand inside of calls themselves.
+func (e edits) inside(f *Format, calls []Call) bool {
+	if f.Call.Kind == XMLCalls || f.Call.Kind == LineCalls {
+		return false
+	}
+	for _, c := range calls {
+		i := sort.Search(len(e), func(i int) bool { return e[i].start > c.Start })
+		if i < len(e) && e[i].end < c.End && !slices.ContainsFunc(calls, func(o Call) bool { return o.Start == e[i].start }) {
+			return true
+		}
+	}
+	return false
 }
 
 // relocate moves the places in a turn from the edited text to the one that was

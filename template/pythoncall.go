@@ -62,13 +62,13 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 	e := measurePython(p.text[at:limit])
 	text := p.text[at : at+e.end]
 	calls, ok := p.pythonMended(text)
-	if !e.closed && !ok && limit == len(p.text) { // all of the list's calls may be there
-		if calls, ok = p.pythonMended(closedList(text)); ok {
-			repaired(calls, RepairBrackets)
-		}
+	last := e.open == "[" && !e.quoted && strings.HasSuffix(strings.TrimRight(text, blanks), ")")
+	if last && !ok && !p.Strict { // all of the list's calls are there
+		calls, ok = p.pythonMended(text + "]")
+		repaired(calls, RepairBrackets)
 	}
 	switch {
-	case ok && (e.closed || limit < len(p.text) || closedList(text) != text):
+	case ok && (e.closed || limit < len(p.text) || last):
 		p.complete(calls, Problem{}, at, at+e.end)
 		return at + e.end, true
 	case e.closed:
@@ -79,13 +79,10 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 	return limit, false
 }
 
-// closedList closes a list that ends behind one of its elements.
-func closedList(text string) string {
-	trimmed := strings.TrimRight(text, blanks)
-	if strings.HasPrefix(text, "[") && (strings.HasSuffix(trimmed, ")") || strings.HasSuffix(trimmed, "}")) {
-		return trimmed + "]"
-	}
-	return text
+// closedPython reports whether a text is one expression with its brackets.
+func closedPython(text string) bool {
+	e := measurePython(text)
+	return e.closed && e.end == len(text)
 }
 
 // dotted reads Llama's "tool.call(key="value")" at text[at:], behind a tag that

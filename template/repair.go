@@ -112,6 +112,9 @@ func nesting(text string) int {
 
 // lastResort is the library that guesses what is missing.
 func (b *budget) lastResort(text string) (string, []Repair) {
+	if end := strings.TrimRight(text, blanks); measure(text).quoted && !strings.HasSuffix(end, "}") && !strings.HasSuffix(end, "]") {
+		return text, nil // it is cut in a string
+	}
 	cost := len(text) * (1 + strings.Count(text, "{") + strings.Count(text, "[") + strings.Count(text, `"`) +
 		strings.Count(text, "'") + strings.Count(text, ":") + strings.Count(text, `\`))
 	if b.guess += cost; b.guess > maxGuess {
@@ -160,8 +163,9 @@ func closedTooEarly(rest string) bool {
 // An extent is how far the bracketed value goes that a text begins with.
 type extent struct {
 	end    int
-	closed bool // its bracket is closed, by its own kind
-	quoted bool // the text ends inside a string between double quotes
+	closed bool   // its bracket is closed
+	quoted bool   // the text ends inside a string
+	open   string // the brackets that are open at the end
 }
 
 // measure finds the end of a bracketed value. A bracket of another kind closes
@@ -184,7 +188,7 @@ func measure(text string) extent {
 			}
 		}
 	}
-	return extent{end: len(text), quoted: quoted}
+	return extent{end: len(text), quoted: quoted, open: string(b.open)}
 }
 
 // measurePython is measure for Python: with parentheses, and with strings between
@@ -215,7 +219,7 @@ func measurePython(text string) extent {
 			}
 		}
 	}
-	return extent{end: len(text)}
+	return extent{end: len(text), open: string(b.open)}
 }
 
 // brackets are those that are open.

@@ -46,7 +46,10 @@ func (k tagCalls) read(p *tagParser, tag string, i int) int {
 	end := closing + len(spec.close())
 	inner := p.text[body:closing]
 	if !p.Strict {
-		inner, end = p.childrenBehind(spec, inner, end)
+		if inner, end = p.childrenBehind(spec, inner, end); inner == "" && closing > body {
+			p.bad(Problem{UnclosedCall, i, end, "a part of the call has no end"})
+			return end
+		}
 	}
 	call, problem := p.tagged(spec, inner)
 	p.complete([]Call{p.fitted(call)}, problem, i, end)
@@ -59,13 +62,15 @@ func (k tagCalls) cut(p *tagParser, spec CallTag, i, body int) int {
 	tag := spec.open()
 	next, limit := p.tags.index(tag, body), p.limit(tag, body)
 	for _, t := range k.opens(p.Call) {
-		limit = min(limit, p.tags.index(t, body))
+		if at := p.tags.index(t, body); lineBegins(p.text, at) {
+			limit = min(limit, at)
+		}
 	}
 	inner, end := p.text[body:limit], limit
 	shown := limit < len(p.text) && lineBegins(p.text, i)
 	if m := wrongClose.FindStringSubmatchIndex(inner[max(0, len(inner)-maxTag):]); m != nil {
 		m0 := max(0, len(inner)-maxTag)
-		if _, child := spec.Children[inner[m0+m[2]:m0+m[3]]]; !child { // <search>owl</query>
+		if !strings.Contains(inner, "<"+inner[m0+m[2]:m0+m[3]]+">") { // <search>owl</query>
 			inner, shown = inner[:m0+m[0]], true
 		}
 	}
@@ -98,9 +103,11 @@ func (p *tagParser) childrenBehind(spec CallTag, inner string, end int) (string,
 		if strings.Contains(inner, open) || !strings.HasPrefix(p.text[at:], open) {
 			continue
 		}
-		if n := strings.Index(p.text[at:min(len(p.text), at+maxChild)], closing); n >= 0 {
-			inner, end = inner+p.text[at:at+n+len(closing)], at+n+len(closing)
+		n := strings.Index(p.text[at:min(len(p.text), at+maxChild)], closing)
+		if n < 0 {
+			return "", len(p.text)
 		}
+		inner, end = inner+p.text[at:at+n+len(closing)], at+n+len(closing)
 	}
 	return inner, end
 }
