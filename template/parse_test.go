@@ -1,10 +1,11 @@
 package template
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 const (
@@ -170,7 +171,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseLimits gives Parse what only harm would write.
+// TestParseLimits gives Parse what only harm would write; see TestBombs.
 func TestParseLimits(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth)
 	big := strings.Repeat("x", maxCall)
@@ -183,8 +184,8 @@ func TestParseLimits(t *testing.T) {
 		{"nested bomb of objects", "qwen", "<tool_call>" + strings.Repeat(`{"a":`, 1<<18), UnclosedCall},
 		{"large", "qwen", `<tool_call>{"name": "a", "arguments": {"x": "` + big + `"}}</tool_call>`, BadJSON},
 		{"opening tags", "qwen", strings.Repeat("<tool_call>{", 1<<16), UnclosedCall},
-		{"opening tags in strings", "qwen", strings.Repeat(`<tool_call>{"a":"`, 1<<16), UnclosedCall},
-		{"think tags", "qwen", strings.Repeat("<think>", 1<<17), NoCallNoAnswer},
+		{"opening tags in strings", "qwen", strings.Repeat(`<tool_call>{"a":"`, 1<<16), BadJSON},
+		{"think tags", "qwen", strings.Repeat("<think>", 1<<17), BadJSON},
 		{"nested bomb", "react", "\nAction: a\nAction Input: " + strings.Repeat("[", 1<<20), BadJSON},
 		{"labels", "react", strings.Repeat("Action: ", 1<<17), UnclosedCall},
 		{"spaces and labels", "react", strings.Repeat(" ", 1<<19) + strings.Repeat("Action: ", 1<<16), NoCallNoAnswer},
@@ -194,60 +195,87 @@ func TestParseLimits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
 			turn := f.Parse(c.text, Reading{InThink: f.Think.Opened})
 			if len(turn.Calls) > 0 || len(turn.Problems) == 0 || turn.Problems[0].Kind != c.want {
 				t.Errorf("got %d calls, problems %.3v", len(turn.Calls), turn.Problems)
 			}
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took) // quadratic work takes minutes
-			}
-			t.Log(time.Since(start))
 		})
 	}
 }
 
+// FuzzParse holds what callers of Parse rely on, whatever the model wrote.
 func FuzzParse(f *testing.F) {
-	formats := map[string]*Format{}
-	for _, name := range rendering() {
-		format, err := Load(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		formats[name] = format
-	}
+	formats := readable(f)
+	files, tools := brokenFiles(f)
 	for _, c := range parseTable {
 		f.Add(c.text, c.inThink)
 	}
+	for _, file := range files {
+		for _, c := range file.Cases {
+			f.Add(c.Text, c.InThink)
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string, inThink bool) {
-		for name, format := range formats {
-			turn := format.Parse(text, Reading{InThink: inThink})
-			end := 0
-			for _, c := range turn.Calls {
-				if c.Start < end || c.End <= c.Start || c.End > len(text) {
-					t.Fatalf("%s: calls out of order: %+v", name, turn.Calls)
+		for _, format := range formats {
+			check := func(r Reading) Turn {
+				r.InThink = inThink
+				turn := format.Parse(text, r)
+				if msg := unsound(turn, text, r); msg != "" {
+					t.Fatalf("%s, %d tools, strict %v: %s\n%q\n%+v", format.Name, len(r.Tools), r.Strict, msg, text, turn)
 				}
-				end = c.End
-				if _, ok := object(c.Arguments); !ok || c.Name == "" {
-					t.Fatalf("%s: call %q %s", name, c.Name, c.Arguments)
-				}
+				return turn
 			}
-			last := 0
-			for _, p := range turn.Problems {
-				if p.Start < last {
-					t.Fatalf("%s: problems out of order: %+v", name, turn.Problems)
+			for _, offered := range [][]Tool{nil, tools} {
+				strict, lenient := check(Reading{Tools: offered, Strict: true}), check(Reading{Tools: offered})
+				check(Reading{Tools: offered, Ended: true})
+				for _, c := range strict.Calls {
+					if !slices.ContainsFunc(lenient.Calls, func(l Call) bool { return readsToo(l, c) }) {
+						t.Fatalf("%s, %d tools: a strict reading has %s%s, a lenient one has not\n%q\n%+v\n%+v",
+							format.Name, len(offered), c.Name, c.Arguments, text, strict, lenient)
+					}
 				}
-				last = p.Start
-				if p.Start < 0 || p.Start > p.End || p.End > len(text) || p.Message == "" {
-					t.Fatalf("%s: problem %+v", name, p)
-				}
-			}
-			if len(turn.Calls) == 0 && !turn.Answered && len(turn.Problems) == 0 {
-				t.Fatalf("%s: a turn without call, answer and problem", name)
-			}
-			if turn.Answered && len(turn.Calls) > 0 {
-				t.Fatalf("%s: a turn with a call and an answer", name)
 			}
 		}
 	})
+}
+
+// readsToo reports whether a lenient reading has a call of a strict one: the
+// same, or one at that place that was repaired.
+func readsToo(lenient, strict Call) bool {
+	if len(lenient.Repairs) > 0 {
+		return lenient.Start < strict.End && strict.Start < lenient.End
+	}
+	return lenient.Name == strict.Name && canonicalJSON(lenient.Arguments) == canonicalJSON(strict.Arguments)
+}
+
+// unsound says what is wrong with a turn in itself.
+func unsound(turn Turn, text string, r Reading) string {
+	end := 0
+	for i, c := range turn.Calls {
+		sameList := i > 0 && c.Start == turn.Calls[i-1].Start && c.End == turn.Calls[i-1].End
+		if c.Start < end && !sameList || c.End <= c.Start || c.End > len(text) {
+			return "calls out of order"
+		}
+		end = c.End
+		if _, ok := object(c.Arguments); !ok || !json.Valid(c.Arguments) || c.Name == "" {
+			return "a call without a name or an object"
+		}
+		if r.Strict && len(c.Repairs) > 0 {
+			return "a strict call that is repaired"
+		}
+	}
+	last := 0
+	for _, p := range turn.Problems {
+		if p.Start < last || p.Start > p.End || p.End > len(text) || p.Message == "" {
+			return "problems out of order"
+		}
+		last = p.Start
+	}
+	switch {
+	case len(turn.Calls) == 0 && !turn.Answered && len(turn.Problems) == 0:
+		return "a turn without call, answer and problem"
+	case turn.Answered && len(turn.Calls) > 0:
+		return "a turn with a call and an answer"
+	}
+	return ""
 }

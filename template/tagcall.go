@@ -44,14 +44,17 @@ func (k tagCalls) read(p *tagParser, tag string, i int) int {
 		return k.cut(p, spec, i, body)
 	}
 	end := closing + len(spec.close())
-	inner := p.text[body:closing]
+	inner, behind := p.text[body:closing], end
 	if !p.Strict {
-		if inner, end = p.childrenBehind(spec, inner, end); inner == "" && closing > body {
-			p.bad(Problem{UnclosedCall, i, end, "a part of the call has no end"})
-			return end
+		if inner, behind = p.childrenBehind(spec, inner, end); inner == "" && closing > body {
+			p.bad(Problem{UnclosedCall, i, behind, "a part of the call has no end"})
+			return behind
 		}
 	}
 	call, problem := p.tagged(spec, inner)
+	if behind > end {
+		call.Repairs, end = appendOnce(call.Repairs, RepairClose), behind
+	}
 	p.complete([]Call{p.fitted(call)}, problem, i, end)
 	return end
 }
