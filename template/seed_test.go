@@ -2,151 +2,117 @@ package template
 
 import (
 	"encoding/json"
-	"os"
-	"reflect"
 	"strings"
 	"testing"
 )
 
-// seed gives the text of the document that a format comes from, its code
-// without the indentation.
-func seed(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("../../shared/seeds/" + name)
-	if os.IsNotExist(err) {
-		t.Skipf("the document is not there: no ../shared/seeds/%s beside the project", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(b), "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimPrefix(l, "    ")
-	}
-	return strings.Join(lines, "\n")
-}
+// The script that the format qwq comes from searches the whole text, prompt and
+// all, for a pattern from the first <tool_call> on. It cannot read a second call,
+// and it takes the example in its prompt for one. Parse gets one turn.
 
-// between gives the text between two others.
-func between(t *testing.T, text, before, after string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(text, before)
-	inner, _, closed := strings.Cut(rest, after)
-	if !ok || !closed {
-		t.Fatalf("nothing between %q and %q", before, after)
-	}
-	return inner
-}
-
-// TestDeepResearchSeed compares the format with the code that ran the model.
-func TestDeepResearchSeed(t *testing.T) {
-	code := seed(t, "000_153a9c7d5a8afbbf.txt")
-	system := between(t, code, `SYSTEM_PROMPT = """`, `"""`)
-	f, err := Load("deepresearch")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	var tools []Tool
-	for _, line := range strings.Split(system, "\n") {
-		if strings.HasPrefix(line, `{"type": "function", "function": {"name": "PythonInterpreter"`) {
-			tools = append(tools, Tool{Name: "PythonInterpreter", Description: "Runs Python.", Parameters: json.RawMessage(`{"type": "object", "properties": {"code": {"type": "string"}}}`)})
-		}
-		var tool struct{ Function Tool }
-		if json.Unmarshal([]byte(line), &tool) == nil && tool.Function.Name != "" {
-			tools = append(tools, tool.Function)
-		}
-	}
-	if len(tools) != 5 {
-		t.Fatalf("%d tools in the system prompt", len(tools))
-	}
-	got := join(t)(f.Open(Opening{Question: "Who?", Tools: tools, Date: "2025-03-14"}))
-	if want := "<|im_start|>system\n" + system + "2025-03-14<|im_end|>\n<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n"; got != want {
-		t.Errorf("got:\n%q\nwant:\n%q", got, want)
-	}
-
-	limit := strings.ReplaceAll(between(t, code, `messages[-1]['content'] = "You have now`, `"`), `\n`, "\n")
-	if got := mustWords(t, f.Force, "the limit of tokens is reached"); got != "You have now"+limit {
-		t.Errorf("at the limit of tokens: %q, want %q", got, "You have now"+limit)
-	}
-	unreadable := between(t, code, `result = '`, `'`)
-	if got, err := f.Problem(Problem{Kind: BadJSON, Message: "m"}, []string{"search"}); err != nil || got != unreadable {
-		t.Errorf("a call that is not JSON: %q, %v, want %q", got, err, unreadable)
-	}
-	result := between(t, code, `result = "<tool_response>`, `"`) + "R" + between(t, code, ` + result + "`, `"`)
-	if got := join(t)(f.Continue(Continuation{Results: results([]string{"R"})})); !strings.Contains(got, "<|im_start|>user\n<tool_response>"+strings.ReplaceAll(result, `\n`, "\n")+"<|im_end|>") {
-		t.Errorf("the response is %q", got)
-	}
-}
-
-// TestDeepResearchHead holds the figures that the model was run with.
-func TestDeepResearchHead(t *testing.T) {
-	f, err := Load("deepresearch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := f.Sampling; *s.Temperature != 0.6 || *s.TopP != 0.95 || *s.PresencePenalty != 1.1 || s.TopK != nil || f.MaxTokens != 10000 || f.MaxCalls != 0 {
-		t.Errorf("sampling %+v, max_tokens %d, max_calls %d", s, f.MaxTokens, f.MaxCalls)
-	}
-	if want := (Body{Open: "<code>", Close: "</code>", Argument: "code", Tool: "PythonInterpreter"}); f.Call.Body != want {
-		t.Errorf("body %+v", f.Call.Body)
-	}
-}
-
-// TestSearchR1Stops: the closing tags stay in the text, a response that the
-// model begins to invent does not.
-func TestSearchR1Stops(t *testing.T) {
-	f, err := Load("search-r1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Stop{
-		{Name: "call", Literal: "</search>", Means: MeansCall, OutsideThink: true},
-		{Name: "answer", Literal: "</answer>", Means: MeansAnswer, OutsideThink: true},
-		{Name: "invented response", Literal: "<information>", Strip: true, Means: MeansInvented, OutsideThink: true},
-		{Name: "end of turn", Literal: "<|im_end|>", Strip: true, Means: MeansEnd},
-		{Name: "end of text", Literal: "<|endoftext|>", Strip: true, Means: MeansEnd},
-	}
-	if !reflect.DeepEqual(f.Stops, want) {
-		t.Errorf("stops %+v", f.Stops)
-	}
-}
-
-// TestWeaverValues: what the research mode sets stands in the prompt.
-func TestWeaverValues(t *testing.T) {
-	for name, order := range map[string][]string{
-		"weaver-plan":  {"Question: Who?", "Summaries since the last outline, by number:\n1: Ann.", "The outline so far:\n# Owls<|im_end|>"},
-		"weaver-write": {"Question: Who?", "The outline:\n# Owls", "Summaries, by number:\n1: Ann.<|im_end|>"},
+// TestSecondCall: the second call of a turn is read, and the JSON of each is its
+// own.
+func TestSecondCall(t *testing.T) {
+	for name, calls := range map[string][2]string{
+		"qwq":            {`<tool_call>{"action": "search", "action_input": {"query": "a"}}</tool_call>`, `<tool_call>{"action": "search", "action_input": {"query": "b"}}</tool_call>`},
+		"qwen":           {`<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>`, `<tool_call>{"name": "search", "arguments": {"query": "b"}}</tool_call>`},
+		"qwen3-coder":    {"<tool_call>\n<function=search>\n<parameter=query>\na\n</parameter>\n</function>\n</tool_call>", "<tool_call>\n<function=search>\n<parameter=query>\nb\n</parameter>\n</function>\n</tool_call>"},
+		"mistral-v13":    {`[TOOL_CALLS]search[ARGS]{"query": "a"}`, `[TOOL_CALLS]search[ARGS]{"query": "b"}`},
+		"search-r1":      {"<search>a</search>", "<search>b</search>"},
+		"qwen-functions": {"✿FUNCTION✿: search\n✿ARGS✿: {\"query\": \"a\"}", "\n✿FUNCTION✿: search\n✿ARGS✿: {\"query\": \"b\"}"},
 	} {
 		f, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		prompt := join(t)(f.Open(Opening{Question: "Who?", Values: map[string]string{"outline": "# Owls", "summaries": "1: Ann."}}))
-		if want := strings.Join(order, "\n\n"); !strings.Contains(prompt, want) {
-			t.Errorf("%s: %q does not have %q", name, prompt, want)
-		}
-		empty := join(t)(f.Open(Opening{Question: "Who?"}))
-		if strings.Contains(empty, "The outline") || strings.Contains(empty, "Summaries") {
-			t.Errorf("%s: %q", name, empty)
+		for _, between := range []string{"", "\n", "\nAnd then I need the other one.\n"} {
+			if between == "" || strings.Contains(between, "And") && f.Call.Kind == LineCalls {
+				continue
+			}
+			text := "I need both.\n" + calls[0] + between + calls[1]
+			turn := f.Parse(text, Reading{InThink: f.Think.Opened && f.Think.Calls, Strict: true})
+			if got := spellCalls(turn.Calls); len(got) != 2 || got[0] != `search{"query":"a"}` || got[1] != `search{"query":"b"}` {
+				t.Errorf("%s: %q gives %q, %v", name, text, got, turn.Problems)
+			}
 		}
 	}
 }
 
-// TestFewShotExample: the examples in the prompt are never taken for calls, and
-// a base model that goes on with the next one is stopped before it.
-func TestFewShotExample(t *testing.T) {
-	f, err := Load("fewshot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prompt := join(t)(f.Open(Opening{Question: "Who?", Tools: []Tool{searchTool}}))
-	for _, stop := range f.Stops {
-		if !strings.Contains(prompt, stop.Literal) {
-			t.Errorf("the examples never write %q", stop.Literal)
+// TestPromptExample: the prompt shows how a call is spelled; that counts neither
+// in the prompt, of which Parse sees nothing, nor where the model repeats it.
+func TestPromptExample(t *testing.T) {
+	for _, name := range []string{"qwq", "qwen", "qwen3-coder", "react", "search-r1", "deepresearch"} {
+		f, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := Tool{Name: "search", Description: "finds", Parameters: json.RawMessage(`{"type": "object", "properties": {"query": {"type": "string"}}}`)}
+		parts, err := f.Open(Opening{Question: "q", Tools: []Tool{tool}, Date: "2026-01-02", MaxCalls: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := joined(parts)
+		opens := f.Call.Name[:min(1, len(f.Call.Name))]
+		if f.Call.Kind != LineCalls {
+			opens = tagKinds[f.Call.Kind].opens(f.Call)
+		}
+		if !labelled(shown, opens...) {
+			t.Errorf("%s: the prompt has no example", name)
+		}
+		turn := f.Parse("It is 7.", Reading{Tools: []Tool{tool}})
+		if len(turn.Calls) > 0 {
+			t.Errorf("%s: %+v", name, turn.Calls)
 		}
 	}
-	turn := f.Parse("Answer: Ann.", Reading{Tools: []Tool{searchTool}})
-	if len(turn.Calls) > 0 || turn.Answer != "Ann." {
-		t.Errorf("got %+v", turn)
+	for name, example := range map[string]string{
+		"qwq":  `I am to write {"action": ..., "action_input": ...} within <tool_call>...</tool_call>, I know.` + "\n</think>\n\nIt is 7.",
+		"qwen": "I was told to answer with\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>\nIt is 7.",
+	} {
+		f, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, strict := range []bool{true, false} {
+			turn := f.Parse(example, Reading{InThink: f.Think.Opened, Strict: strict})
+			if len(turn.Calls) > 0 || !turn.Answered || len(turn.Problems) > 0 {
+				t.Errorf("%s, strict %v: %+v", name, strict, turn)
+			}
+		}
+	}
+}
+
+// TestNumbers: arguments that nothing was wrong with stay as they are, byte for
+// byte, and no repair rounds a number.
+func TestNumbers(t *testing.T) {
+	big := "123456789012345678901234567890"
+	for _, c := range []struct{ format, text, want string }{
+		{"qwen", `<tool_call>{"name": "f", "arguments": { "n" :` + big + `, "x":1.10,"e":1E400 , "u":"\u00e9" }}</tool_call>`, `{ "n" :` + big + `, "x":1.10,"e":1E400 , "u":"\u00e9" }`},
+		{"qwen", `<tool_call>{'name': 'f', 'arguments': {'n': ` + big + `, 'x': 1.10}}</tool_call>`, `{"n":` + big + `,"x":1.10}`},
+		{"qwen", `<tool_call>{"name": "f", "arguments": {"n": ` + big + `}</tool_call>`, `{"n": ` + big + `}`},
+		{"qwen", `<tool_call>{"name": "f", "arguments": {"n": ` + big + ` "m": 1.10}}</tool_call>`, `{"n": ` + big + `, "m": 1.10}`},
+		{"qwen", `<tool_call>{"name": "f", "n": ` + big + `}</tool_call>`, `{"n":` + big + `}`},
+		{"qwen", `<tool_call>{"name": "f", "arguments": "{\"n\": ` + big + `}"}</tool_call>`, `{"n": ` + big + `}`},
+		{"qwen", `<tool_call>{"name": "f", "arguments": {"n": 1, "n": ` + big + `}}</tool_call>`, `{"n": 1, "n": ` + big + `}`},
+		{"qwen", `<tool_call>{'name': 'f', 'arguments': {'n': 1, 'n': ` + big + `}}</tool_call>`, `{"n":` + big + `}`},
+		{"qwen3-coder", "<tool_call>\n<function=g>\n<parameter=n>\n" + big + "\n</parameter>\n</function>\n</tool_call>", `{"n": ` + big + `}`},
+		{"qwen3-coder", "<tool_call>\n<function=g>\n<parameter=n>\n1\n</parameter>\n<parameter=n>\n2\n</parameter>\n</function>\n</tool_call>", `{"n": 2}`},
+		{"python", "[f(n=" + big + ", x=1.10, y=-0.5)]", `{"n": ` + big + `, "x": 1.10, "y": -0.5}`},
+		{"python", "[f(n=" + big + ", x=“a”)]", `{"n": ` + big + `, "x": "a"}`},
+	} {
+		f, err := Load(c.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools := []Tool{
+			{Name: "f", Parameters: json.RawMessage(`{"type": "object", "properties": {"text": {"type": "string"}}}`)},
+			{Name: "g", Parameters: json.RawMessage(`{"type": "object", "properties": {"n": {"type": "integer"}}}`)},
+		}
+		turn := f.Parse(c.text, Reading{Tools: tools})
+		if len(turn.Calls) != 1 || string(turn.Calls[0].Arguments) != c.want {
+			t.Errorf("%s: %q\n got %s, %v\nwant %s", c.format, c.text, spellCalls(turn.Calls), turn.Problems, c.want)
+			for _, call := range turn.Calls {
+				t.Errorf("    %s", call.Arguments)
+			}
+		}
 	}
 }
