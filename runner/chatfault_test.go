@@ -280,8 +280,13 @@ func TestChatChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Limits.Turns = 1
-	if _, _, err = collect(t.Context(), r, runner.Task{Question: "And?", Ledger: out.Ledger}); err != nil {
+	if _, _, err = collect(t.Context(), r, runner.Task{Question: "And?", System: "Be brief.", Ledger: out.Ledger}); err != nil {
 		t.Fatal(err)
+	}
+	for _, msg := range m.chats[2].Messages {
+		if msg.Role == models.RoleSystem {
+			t.Error("a conversation that goes on has a new system message")
+		}
 	}
 	var got []string
 	for _, c := range m.chats {
@@ -300,8 +305,8 @@ func TestLedgersThatDoNotMix(t *testing.T) {
 	for _, f := range []string{"qwen", "chat", "server"} {
 		m.texts, m.answers = append(m.texts, qwenAnswer), append(m.answers, chatText("It is 7."))
 		_, out, err := trial(t, newRunner(t, f, m, echo("search")), runner.Task{})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || f == "server" && len(m.asked.Messages) != 1 {
+			t.Fatalf("%v, rendered %+v", err, m.asked.Messages)
 		}
 		ledgers[f] = out.Ledger
 	}

@@ -140,7 +140,7 @@ func (g *generation) complete() bool {
 // of those that are offered, then its arguments under the tool's schema.
 func (g *generation) constrained(tool, opened string) error {
 	g.written++
-	g.stop, g.finish = nil, nil // until the call has its end, the turn is in the middle of it
+	g.stop = nil // until the call has its end, the turn is in the middle of it
 	if err := g.put(strings.TrimPrefix(g.frame.Before, opened), template.FromTemplate); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (g *generation) chooseName(offered []template.Tool) (string, error) {
 		return "", err
 	}
 	var name string
-	if json.Unmarshal([]byte(strings.TrimSpace(r.draft.text.String())), &name) != nil || !slices.Contains(names, name) {
+	if json.Unmarshal([]byte(r.draft.text.String()), &name) != nil || !slices.Contains(names, name) {
 		g.broken = true
 		return "", &models.ProtocolError{Server: g.server(), Reason: "the server did not keep to the schema of the tool's name"}
 	}
@@ -220,9 +220,6 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 		text := r.draft.text.String()
 		end := len(strings.TrimRight(text, " \t\r\n"))
 		end -= torn(text[:end])
-		if end <= shown {
-			return true, nil
-		}
 		piece := text[shown:end]
 		shown = end
 		return true, g.spans(g.lexer.Write(piece))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"stopgap/models"
 	"stopgap/runner"
@@ -59,6 +60,9 @@ func TestFaultsInEveryRequest(t *testing.T) {
 					t.Errorf("%s: %d requests of %d, %d open", label, out.Requests, len(m.requests), m.open.Load())
 				}
 				m.growing(t)
+				if !utf8.ValidString(out.Ledger.Text()) {
+					t.Errorf("%s: the ledger ends inside a character", label)
+				}
 				next := script()
 				again := constrained(t, "qwen", next)
 				_, more, err := collect(t.Context(), again, runner.Task{Question: "And now?", Ledger: out.Ledger})
@@ -208,9 +212,9 @@ func TestConstrainWithoutTools(t *testing.T) {
 	}
 }
 
-// TestNoRoomInACall: the limit of tokens can end a run in the middle of a call,
-// and the next question closes what is open.
-func TestNoRoomInACall(t *testing.T) {
+// closing is qwen, and marks where a turn was cut.
+func closing(t *testing.T) *template.Format {
+	t.Helper()
 	src, err := template.Shipped("qwen")
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +224,14 @@ func TestNoRoomInACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for texts, want := range map[string]bool{"<tool_call>": true, "<tool_call>|{\"query\": \"m\"}": true, "It is 7.": false} {
+	return f
+}
+
+// TestNoRoomInACall: the limit of tokens can end a run in the middle of a call,
+// and the next question closes what is open.
+func TestNoRoomInACall(t *testing.T) {
+	f := closing(t)
+	for texts, want := range map[string]bool{"<tool_call>": true, "It is 7.": false} {
 		m := script(strings.Split(texts, "|")...)
 		r := newRunner(t, "qwen", m, namedTool{echo("search"), ""})
 		r.Format, r.Constrain = f, true

@@ -56,6 +56,13 @@ func TestConstrainInEveryFormat(t *testing.T) {
 					}
 				}
 				m.growing(t)
+				want := map[string]int{"free": 4, "named under a schema": 2, "named": 2}[how]
+				if goesOn := []string{"deepresearch", "qwen", "qwen2.5", "qwen-functions", "qwq-tools"}; how != "named" && slices.Contains(goesOn, name) {
+					want++ // what follows the call in its turn
+				}
+				if len(m.requests) != want {
+					t.Errorf("%s: %d requests, want %d", label, len(m.requests), want)
+				}
 			}
 		}
 	}

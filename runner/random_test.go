@@ -76,6 +76,9 @@ type randomModel struct {
 }
 
 func (m *randomModel) Stream(_ context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
+	if req.MaxTokens < 1 {
+		panic("a request for nothing")
+	}
 	m.prompts = append(m.prompts, text(req.Prompt))
 	return func(yield func(models.Chunk, error) bool) {
 		for _, c := range chunked(m.rng, m.words(req.Schema)) {

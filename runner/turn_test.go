@@ -130,7 +130,7 @@ func TestCriteriaAndWordsPutIn(t *testing.T) {
 		"before a call": {call(word("could"), stopping.Finish), runner.Choice{}, true,
 			[]string{"I could <tool_call>"}, "mine 2 7 7", 0, 1},
 		"a finished call": {call(word("</tool_call>"), stopping.Finish), runner.Choice{}, false,
-			[]string{qwenCall}, "", 0, 1},
+			[]string{"<tool_call>\n{\"name\": \"search\", \"arguments\": {\"query\": \"m\"}}\n</tool_call>"}, "mine 60 72 72", 0, 1},
 	} {
 		m := script(tc.texts...)
 		r := newRunner(t, "qwen", m, echo("search"))
@@ -139,9 +139,6 @@ func TestCriteriaAndWordsPutIn(t *testing.T) {
 		first, got := of[runner.Stopped](events)[0], ""
 		if first.Criterion == "mine" {
 			got = fmt.Sprintf("mine %d %d %d", first.MatchStart, first.MatchEnd, first.KeepEnd)
-		}
-		if name == "a finished call" {
-			got = ""
 		}
 		if err != nil || got != tc.stopped || out.Calls != tc.calls || len(m.requests) != tc.requests {
 			t.Errorf("%s: %v, stopped %q, want %q; %d calls, %d requests, ended %s\n%s", name, err, got, tc.stopped, out.Calls, len(m.requests), out.Termination, out.Ledger.Text())
@@ -175,6 +172,7 @@ func TestResumedCall(t *testing.T) {
 		{Name: "note", Literal: "Note.", Action: stopping.Notify},
 		{Name: "late", Literal: "N", MinTokens: 14, Action: stopping.Notify},
 		{Name: "later", Literal: "N", MinTokens: 30, Action: stopping.Notify},
+		{Name: "behind", Literal: "Note.", MinBytes: 67, Action: stopping.Notify},
 	}
 	events, out, err := trial(t, r, runner.Task{})
 	var noticed []string
