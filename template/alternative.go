@@ -107,7 +107,7 @@ func (r *reader) nameFirst(text string) ([]Call, bool) {
 	name = strings.TrimRight(strings.TrimSuffix(strings.TrimSpace(name), argsMark), "(: \t\n")
 	tool, ok := r.anyTool(name)
 	value := text[i:]
-	if e := measure(value); !ok || !e.closed || strings.Trim(value[e.end:], ")`; \t\r\n") != "" {
+	if e := r.budget.measure(value); !ok || !e.closed || strings.Trim(value[e.end:], ")`; \t\r\n") != "" {
 		return nil, false
 	}
 	arguments, repairs, ok := r.mendedValue(strings.TrimRight(value, ")`; \t\r\n"))
@@ -197,7 +197,7 @@ func (r *reader) mendedValue(text string) (json.RawMessage, []Repair, bool) {
 // pythonic reads calls as Python writes them.
 func (r *reader) pythonic(text string) ([]Call, bool) {
 	text = strings.TrimSpace(text)
-	if head := text[:min(len(text), maxName)]; !closedPython(text) || !pythonCall.MatchString(head) && !pythonList.MatchString(head) {
+	if head := text[:min(len(text), maxName)]; !r.closedPython(text) || !pythonCall.MatchString(head) && !pythonList.MatchString(head) {
 		return nil, false
 	}
 	calls, ok := r.pythonMended(text)

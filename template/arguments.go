@@ -202,14 +202,14 @@ func plainArguments(known map[string]parameter, call Call) Call {
 
 // unfinished reports whether a text at the end of a turn is cut: a bracket, a
 // quote or a code block that it opens has no end.
-func unfinished(text string) bool {
+func (b *budget) unfinished(text string) bool {
 	switch {
 	case strings.HasPrefix(text, fenceMark) || strings.Trim(text, "`") == "" && text != "":
 		return !strings.HasSuffix(text, "\n"+fenceMark)
 	case composite(text):
-		return !measure(text).closed
+		return !b.measure(text).closed
 	case strings.HasPrefix(text, "("), keyValue.MatchString(text), bareKeys.MatchString(text):
-		return !measurePython("("+text+")").closed || strings.IndexByte(",:=", text[len(text)-1]) >= 0
+		return !b.measurePython("("+text+")").closed || strings.IndexByte(",:=", text[len(text)-1]) >= 0
 	}
 	return strings.HasPrefix(text, `"`) && strings.Count(text, `"`) == 1
 }

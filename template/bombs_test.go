@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -152,12 +153,16 @@ func BenchmarkBombs(b *testing.B) {
 			text := bomb(c.before, c.piece, size)
 			b.Run(fmt.Sprintf("%s/%dKB", strings.ReplaceAll(c.name, " ", "_"), size>>10), func(b *testing.B) {
 				worst := 0.0
-				for _, f := range formats {
-					start := time.Now()
-					for range b.N {
-						f.Parse(text, Reading{InThink: f.Think.Opened, Tools: tools})
+				for range b.N {
+					for _, f := range formats {
+						least := math.Inf(1) // of three: the machine does other things too
+						for range 3 {
+							start := time.Now()
+							f.Parse(text, Reading{InThink: f.Think.Opened, Tools: tools})
+							least = min(least, float64(time.Since(start).Microseconds())/1000)
+						}
+						worst = max(worst, least)
 					}
-					worst = max(worst, float64(time.Since(start).Microseconds())/1000/float64(b.N))
 				}
 				b.ReportMetric(worst, "ms")
 				b.ReportMetric(0, "ns/op")

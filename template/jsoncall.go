@@ -53,7 +53,7 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 	case !p.counts():
 		p.write(tag) // a mention
 		return body
-	case err == errNoEnd && !p.Strict && measure(p.text[body:]).quoted: // the tag stands in a string that is cut
+	case err == errNoEnd && !p.Strict && p.budget.measure(p.text[body:]).quoted: // the tag stands in a string that is cut
 		p.bad(Problem{UnclosedCall, i, len(p.text), "the JSON has no end"})
 		return len(p.text)
 	case next <= closing: // both are len(text) where there is neither
@@ -78,7 +78,7 @@ func (p *tagParser) value(at int) (value json.RawMessage, size int, err error) {
 	if err == nil || !p.Call.JSON5 || !composite(p.text[start:]) || p.budget.json5 {
 		return value, size, err
 	}
-	e := measurePython(p.text[start:min(len(p.text), start+maxRepair)])
+	e := p.budget.measurePython(p.text[start:min(len(p.text), start+maxRepair)])
 	p.budget.json5 = !e.closed // it is looked for once at most where there is none
 	text := p.text[start : start+e.end]
 	if !e.closed || nesting(text) > maxRepairDepth {
@@ -145,7 +145,7 @@ func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
 	inner := p.text[body:limit]
 	at := strings.IndexAny(inner, "{[")
 	if !p.Strict && at >= 0 && err != errTooDeep && err != errTooLarge {
-		e := measure(inner[at:])
+		e := p.budget.measure(inner[at:])
 		end := at + e.end
 		switch rest := strings.TrimSpace(inner[end:]); {
 		case strings.HasPrefix(rest, ","): // the object goes on
@@ -246,7 +246,7 @@ func (p *tagParser) between(i int, name string, from int) int {
 	end := from + size
 	if err != nil {
 		limit := p.limit(p.Call.Open, from)
-		e := measure(p.text[from:limit])
+		e := p.budget.measure(p.text[from:limit])
 		if !e.closed && (limit == len(p.text) || e.quoted || p.Strict) {
 			p.bad(Problem{UnclosedCall, i, limit, "the arguments have no end"})
 			return limit
@@ -302,8 +302,12 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 	if err == nil {
 		calls, problem = p.calls(value)
 	} else {
-		limit := min(p.limit(p.Call.Open, at), nextObject(p.text, at))
-		e := measure(p.text[at:limit])
+		limit := p.limit(p.Call.Open, at)
+		e := p.budget.measure(p.text[at:limit])
+		if !e.closed { // up to the next call, if there is one
+			limit = at + p.budget.nextObject(p.text[at:limit])
+			e = p.budget.measure(p.text[at:limit])
+		}
 		if text := strings.TrimRight(p.text[at:limit], blanks); e.open == "[" && !e.quoted && !p.Strict && strings.HasSuffix(text, "}") {
 			if calls, ok := p.mendedOrWhole(text + "]"); ok { // all of the list's calls are there
 				p.complete(repaired(calls, RepairBrackets), Problem{}, i, limit)
@@ -332,9 +336,10 @@ func (k jsonCalls) one(p *tagParser, i, at int) (end int, ok bool) {
 
 // nextObject gives the place of a semicolon, outside of strings, behind which an
 // object begins, or the end.
-func nextObject(text string, from int) int {
+func (b *budget) nextObject(text string) int {
+	b.work += len(text)
 	quoted := false
-	for i := from; i < len(text); i++ {
+	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++

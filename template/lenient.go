@@ -178,7 +178,7 @@ func (r *reader) elsewhere(text string, answered bool) (Turn, bool) {
 	if i < 0 {
 		return Turn{}, false
 	}
-	e := measure(text[i:])
+	e := r.budget.measure(text[i:])
 	before, after := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+e.end:])
 	switch {
 	case !e.closed && (before == "" || fenceOpens.MatchString(before)) && r.beginsCall(text[i:]):
@@ -197,7 +197,7 @@ func (r *reader) bareCalls(text string) ([]Call, bool) {
 	if calls, ok := r.usual().sequence(text); ok && r.offered(calls) {
 		return repaired(calls, RepairOpen), true
 	}
-	if e := measure(text); composite(text) && e.closed && strings.Trim(text[e.end:], "]} \n") == "" {
+	if e := r.budget.measure(text); composite(text) && e.closed && strings.Trim(text[e.end:], "]} \n") == "" {
 		calls, ok := r.usual().mendedOrWhole(text)
 		if ok && r.offered(calls) && (argumentsKey.MatchString(text) || !slices.ContainsFunc(calls, r.likeData)) {
 			return repaired(calls, RepairOpen), true

@@ -188,7 +188,7 @@ func (p *lineParser) withoutArguments(at place, end int) {
 func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	from := skipBlanks(p.body[:end], start)
 	text := strings.TrimRight(p.body[from:end], blanks)
-	cut := !p.Ended && end == len(p.body) && (unfinished(text) || text == "" && !p.known(call.Name))
+	cut := !p.Ended && end == len(p.body) && (p.budget.unfinished(text) || text == "" && !p.known(call.Name))
 	if !p.Strict && !cut {
 		if arguments, repairs, ok := p.argumentsIn(call.Name, text); ok {
 			call.Arguments, call.End = arguments, max(from+len(text), start)
@@ -236,7 +236,7 @@ func (p *lineParser) inName(line string) (Call, bool) {
 	}
 	if i := strings.IndexAny(line, "{["); i >= 0 && (i == 0 || strings.HasPrefix(line, fenceMark)) {
 		usual := p.usual()
-		if calls, ok := usual.mendedOrWhole(line[i:]); ok && measure(line[i:]).closed && len(calls) == 1 && p.offered(calls) {
+		if calls, ok := usual.mendedOrWhole(line[i:]); ok && p.budget.measure(line[i:]).closed && len(calls) == 1 && p.offered(calls) {
 			return repaired(calls, RepairSpelling)[0], true
 		}
 	}

@@ -59,7 +59,7 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 	for _, t := range p.ends {
 		limit = min(limit, p.tags.index(t, at))
 	}
-	e := measurePython(p.text[at:limit])
+	e := p.budget.measurePython(p.text[at:limit])
 	text := p.text[at : at+e.end]
 	calls, ok := p.pythonMended(text)
 	last := e.open == "[" && !e.quoted && strings.HasSuffix(strings.TrimRight(text, blanks), ")")
@@ -80,8 +80,8 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 }
 
 // closedPython reports whether a text is one expression with its brackets.
-func closedPython(text string) bool {
-	e := measurePython(text)
+func (r *reader) closedPython(text string) bool {
+	e := r.budget.measurePython(text)
 	return e.closed && e.end == len(text)
 }
 
@@ -91,10 +91,11 @@ func (k pythonCalls) dotted(p *tagParser, i, at int) int {
 	if !pythonCall.MatchString(p.text[at:min(len(p.text), at+maxName)]) {
 		return at
 	}
-	e := measurePython(p.text[at:])
+	limit := p.limit(p.Call.Open, at)
+	e := p.budget.measurePython(p.text[at:limit])
 	if !e.closed {
-		p.bad(Problem{UnclosedCall, i, len(p.text), "the call has no end"})
-		return len(p.text)
+		p.bad(Problem{UnclosedCall, i, limit, "the call has no end"})
+		return limit
 	}
 	calls, ok := p.pythonMended(p.text[at : at+e.end])
 	if !ok {
@@ -132,13 +133,17 @@ func pythonStringEnd(text string) (int, bool) {
 
 // pythonMended reads calls, with other strings and punctuation where it must.
 func (r *reader) pythonMended(text string) ([]Call, bool) {
+	b := r.budget
+	b.work += len(text)
 	calls, err := r.python(text)
 	if err == nil || r.Strict {
 		return calls, err == nil
 	}
-	if len(text) > maxRepair {
+	if parsable(text) != nil || b.mends > maxMends {
 		return nil, false
 	}
+	b.mends++
+	b.work += 2 * len(text)
 	plain, repairs := respellQuotes(text, true)
 	for _, again := range []string{plain, mendBrackets(plain)} {
 		if again != text {

@@ -191,6 +191,18 @@ func measure(text string) extent {
 	return extent{end: len(text), quoted: quoted, open: string(b.open)}
 }
 
+func (b *budget) measure(text string) extent {
+	e := measure(text)
+	b.work += e.end
+	return e
+}
+
+func (b *budget) measurePython(text string) extent {
+	e := measurePython(text)
+	b.work += e.end
+	return e
+}
+
 // measurePython is measure for Python: with parentheses, and with strings between
 // quotes of either kind.
 func measurePython(text string) extent {

@@ -157,11 +157,11 @@ func mendBrackets(text string) string {
 	if quoted {
 		return text
 	}
-	mended := strings.TrimRight(b.String(), blanks+",")
+	var end []byte
 	for i := len(open) - 1; i >= 0; i-- {
-		mended += string(closer(open[i]))
+		end = append(end, closer(open[i]))
 	}
-	return mended
+	return strings.TrimRight(b.String(), blanks+",") + string(end)
 }
 
 // closeBracket gives what is open after a closing bracket and what stands for

@@ -207,17 +207,20 @@ func (x *xmlReader) valueEnd() (end, after int, ok bool) {
 		}
 	}
 	stop := min(tags.index(closeName, x.at), x.limit)
-	for c := first; c < x.limit; c = tags.index(closing, c+len(closing)) {
-		rest := strings.TrimLeft(x.p.text[c+len(closing):], blanks)
-		for strings.HasPrefix(rest, closing) { // closed twice
-			rest = strings.TrimLeft(rest[len(closing):], blanks)
+	for c := first; c < x.limit; {
+		next := skipBlanks(x.p.text, c+len(closing))
+		for strings.HasPrefix(x.p.text[next:], closing) { // closed twice
+			next = skipBlanks(x.p.text, next+len(closing))
 		}
+		x.p.budget.work += next - c
+		rest := x.p.text[next:]
 		if strings.HasPrefix(rest, argument) || strings.HasPrefix(rest, closeName) || strings.HasPrefix(rest, x.p.Call.Close) {
 			return c, c + len(closing), true
 		}
 		if c > stop {
 			break
 		}
+		c = tags.index(closing, next)
 	}
 	return first, first + len(closing), first < x.limit
 }
