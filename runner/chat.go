@@ -27,8 +27,9 @@ func (s *state) openChat(task Task) error {
 	return s.started(task, from)
 }
 
-// answerOpen answers the calls of a run that was ended while its tools ran:
-// chat endpoints refuse a conversation in which a call has no answer.
+// answerOpen answers the calls of a run that ended before they were made, or
+// while its tools ran: chat endpoints refuse a conversation in which a call has
+// no answer.
 func (s *state) answerOpen() {
 	n := len(s.ledger.messages)
 	if n == 0 {
@@ -201,12 +202,9 @@ func (t *talk) close() error {
 	t.finish = t.receipt.final
 	t.account(&t.receipt)
 	t.kept.WriteString(t.receipt.draft.text.String()[:keep])
-	l, made := t.ledger, t.calls
-	if t.forced != "" || t.finishes() { // they are not made, and would stay without an answer
-		made = nil
-	}
+	l := t.ledger
 	l.messages = append(l.messages, models.Message{
-		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: made,
+		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: t.calls,
 	})
 	l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: t.shown.String()})
 	return err

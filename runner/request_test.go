@@ -146,6 +146,26 @@ func TestCutTurns(t *testing.T) {
 	}
 }
 
+// TestInventedAfterACall: the response is cut off, and the call is as it should
+// be.
+func TestInventedAfterACall(t *testing.T) {
+	m := script(qwenCall + "\n<tool_response>\nIt is 8.")
+	events, out, err := trial(t, newRunner(t, "qwen", m, echo("search")), runner.Task{})
+	if first := of[runner.Stopped](events)[0]; err != nil || len(first.Problems) != 0 || out.Invented != 1 || out.Calls != 1 {
+		t.Errorf("%v, problems %+v, %d invented, %d calls", err, first.Problems, out.Invented, out.Calls)
+	}
+}
+
+// TestTornMoon: three of the four bytes of a character are none.
+func TestTornMoon(t *testing.T) {
+	for n := 1; n < 4; n++ {
+		m := &rawModel{turns: [][]models.Chunk{said("It is 7. "+"🌕"[:n], models.FinishLength)}}
+		if _, out, err := trial(t, newRunner(t, "qwen", m), runner.Task{}); err != nil || out.Answer != "It is 7." || !strings.HasSuffix(out.Ledger.Text(), "7. ") {
+			t.Errorf("%d bytes: %v, answer %q", n, err, out.Answer)
+		}
+	}
+}
+
 // TestTurnsInThought: a turn that begins inside the thinking part is shown and
 // stopped as one.
 func TestTurnsInThought(t *testing.T) {
