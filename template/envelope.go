@@ -3,6 +3,7 @@ package template
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -225,7 +226,16 @@ func (r *reader) loosely(value json.RawMessage) ([]Call, bool) {
 	if !ok {
 		return nil, false
 	}
-	keys = r.plainKeys(keys)
+	keys, respelled := r.plainKeys(keys)
+	calls, ok := r.enveloped(keys)
+	if respelled {
+		repaired(calls, RepairKeys)
+	}
+	return calls, ok
+}
+
+// enveloped reads a call from keys that are spelled as usual.
+func (r *reader) enveloped(keys map[string]json.RawMessage) ([]Call, bool) {
 	for _, key := range envelopes {
 		inner, ok := keys[key]
 		if k := kindOf(inner); !ok || k != "object" && k != "array" {
@@ -245,22 +255,19 @@ func (r *reader) loosely(value json.RawMessage) ([]Call, bool) {
 }
 
 // plainKeys spells the keys of a call as usual: "Name" is "name".
-func (r *reader) plainKeys(keys map[string]json.RawMessage) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for key, value := range keys {
-		out[key] = value
-	}
+func (r *reader) plainKeys(keys map[string]json.RawMessage) (_ map[string]json.RawMessage, changed bool) {
+	out := maps.Clone(keys)
 	for _, list := range [][]string{r.Call.Name, r.Call.Arguments, usualNames, usualArguments, envelopes} {
 		for _, usual := range list {
 			for key, value := range keys {
 				if _, taken := out[usual]; !taken && letters(key) == letters(usual) {
-					out[usual] = value
+					out[usual], changed = value, true
 					delete(out, key)
 				}
 			}
 		}
 	}
-	return out
+	return out, changed
 }
 
 // otherKeys reads a call whose keys are not the format's, or whose arguments

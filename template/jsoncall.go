@@ -36,9 +36,7 @@ func (k jsonCalls) read(p *tagParser, tag string, i int) int {
 				}
 			}
 			if problem.Kind == "" && !p.Strict {
-				if calls, end = p.bodyBehind(calls, end); calls == nil {
-					problem = Problem{Kind: UnclosedCall, Message: "the body of the call has no end"}
-				}
+				calls, end = p.bodyBehind(calls, end)
 			}
 			p.complete(calls, problem, i, end)
 			return end
@@ -133,7 +131,7 @@ func (p *tagParser) bodyBehind(calls []Call, end int) ([]Call, int) {
 	}
 	n := p.tags.index(b.Close, at)
 	if n == len(p.text) {
-		return nil, n
+		return calls, end
 	}
 	return repaired(p.withBody(calls, p.text[at+len(b.Open):n]), RepairAround), n + len(b.Close)
 }
@@ -217,7 +215,8 @@ func (p *tagParser) namedCall(at int) (name string, from int, ok bool) {
 		return "", 0, false
 	}
 	name, _, _ = strings.Cut(p.text[at:at+n], "[") // [CALL_ID] and an id
-	return strings.TrimSpace(name), at + n + len(p.Call.Between), true
+	name = strings.TrimSpace(name)
+	return name, at + n + len(p.Call.Between), name != ""
 }
 
 const maxName = 512 // bytes of the longest name of a tool

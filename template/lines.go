@@ -191,7 +191,10 @@ func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	cut := !p.Ended && end == len(p.body) && (p.budget.unfinished(text) || text == "" && !p.known(call.Name))
 	if !p.Strict && !cut {
 		if arguments, repairs, ok := p.argumentsIn(call.Name, text); ok {
-			call.Arguments, call.End = arguments, max(from+len(text), start)
+			call.Arguments, call.End = arguments, start
+			if text != "" {
+				call.End = from + len(text)
+			}
 			call.Repairs = appendOnce(call.Repairs, repairs...)
 			p.add(p.unwrapped(call))
 			return

@@ -298,7 +298,7 @@ func (f *Format) label(text string, from, to int) (start int, label string) {
 	for words := 0; words < 4 && at > from; words++ {
 		end := strings.TrimRight(text[from:at], " \t")
 		at = from + strings.LastIndexAny(end, " \t") + 1
-		if l := f.spelled[letterKey(text[at:to])]; l != "" {
+		if l := f.spelled[letterKey(text[at:to])]; l != "" && !strings.ContainsAny(text[at:to], "{}[]()<>=\"'") {
 			start, label = at, l
 		}
 		if at == from {

@@ -95,6 +95,9 @@ func (t CallTag) name() string {
 	return t.Tag
 }
 
+// children are the tags inside, sorted.
+func (t CallTag) children() []string { return slices.Sorted(maps.Keys(t.Children)) }
+
 // arguments are the names of all the arguments that the tag can spell.
 func (t CallTag) arguments() []string {
 	var out []string

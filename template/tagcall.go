@@ -46,10 +46,7 @@ func (k tagCalls) read(p *tagParser, tag string, i int) int {
 	end := closing + len(spec.close())
 	inner, behind := p.text[body:closing], end
 	if !p.Strict {
-		if inner, behind = p.childrenBehind(spec, inner, end); inner == "" && closing > body {
-			p.bad(Problem{UnclosedCall, i, behind, "a part of the call has no end"})
-			return behind
-		}
+		inner, behind = p.childrenBehind(spec, inner, end)
 	}
 	call, problem := p.tagged(spec, inner)
 	if behind > end {
@@ -100,17 +97,15 @@ var wrongClose = regexp.MustCompile(`</([\w-]+)>\s*$`)
 // childrenBehind takes the children that stand behind the closing tag, at
 // text[end:], into the call.
 func (p *tagParser) childrenBehind(spec CallTag, inner string, end int) (string, int) {
-	for child := range spec.Children {
+	for _, child := range spec.children() {
 		open, closing := "<"+child+">", "</"+child+">"
 		at := skipBlanks(p.text, end)
 		if strings.Contains(inner, open) || !strings.HasPrefix(p.text[at:], open) {
 			continue
 		}
-		n := strings.Index(p.text[at:min(len(p.text), at+maxChild)], closing)
-		if n < 0 {
-			return "", len(p.text)
+		if n := strings.Index(p.text[at:min(len(p.text), at+maxChild)], closing); n >= 0 {
+			inner, end = inner+p.text[at:at+n+len(closing)], at+n+len(closing)
 		}
-		inner, end = inner+p.text[at:at+n+len(closing)], at+n+len(closing)
 	}
 	return inner, end
 }
@@ -128,10 +123,10 @@ func (r *reader) tagged(spec CallTag, inner string) (Call, Problem) {
 	}
 	found := map[string][]string{}
 	text := inner
-	for child, argument := range spec.Children {
+	for _, child := range spec.children() {
 		var values []string
 		if text, values = takeChildren(text, child); len(values) > 0 {
-			found[argument] = values
+			found[spec.Children[child]] = values
 		}
 	}
 	if !r.Strict && spec.Text != "" { // <url>…</url>
@@ -186,7 +181,8 @@ func (r *reader) objectInTag(known map[string]parameter, inner string) (json.Raw
 // strayText reads text in a tag that has only children: the values of the one
 // child that is a list and is missing, separated by commas or white space.
 func (r *reader) strayText(spec CallTag, text string, known map[string]parameter, found map[string][]string, call *Call) {
-	for _, argument := range spec.Children {
+	for _, child := range spec.children() {
+		argument := spec.Children[child]
 		if p := known[argument]; len(found[argument]) > 0 || !slices.Contains(p.Types, "array") {
 			continue
 		}

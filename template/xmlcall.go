@@ -54,6 +54,9 @@ func (k xmlCalls) read(p *tagParser, tag string, i int) int {
 		x = xmlReader{p: p, at: at, limit: limit} // a response or an end token shows the end
 		call, problem = x.call()
 	}
+	if call.Name == "" && problem.Kind == "" {
+		problem = Problem{Kind: MissingName, Message: "the call does not say which tool"}
+	}
 	end := x.at
 	after := skipBlanks(p.text, end)
 	switch closed := strings.HasPrefix(p.text[after:], p.Call.Close); {
@@ -125,10 +128,6 @@ func (x *xmlReader) call() (Call, Problem) {
 		x.at = x.limit
 		return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
 	}
-	var problem Problem
-	if call.Name == "" {
-		problem = Problem{Kind: MissingName, Message: "the call does not say which tool"}
-	}
 	tool, _ := x.p.anyTool(call.Name)
 	x.known = x.p.budget.parameters(tool)
 	for {
@@ -150,10 +149,10 @@ func (x *xmlReader) call() (Call, Problem) {
 		case strings.HasPrefix(rest, closeName):
 			x.at += len(closeName)
 			call.Arguments = x.dict.encode()
-			return call, problem
+			return call, Problem{}
 		case !x.p.Strict && (strings.HasPrefix(rest, x.p.Call.Close) || rest != "" && x.at >= x.limit):
 			call.Arguments, call.Repairs = x.dict.encode(), appendOnce(call.Repairs, RepairClose)
-			return call, problem
+			return call, Problem{}
 		case rest == "":
 			return call, Problem{Kind: UnclosedCall, Message: "the call has no end"}
 		case !x.p.Strict && strings.HasPrefix(rest, closingOf(x.p.Call.Arguments[0])): // closed twice
@@ -277,7 +276,7 @@ func (x *xmlReader) stray(call Call) (Call, Problem) {
 // attribute reads up to the ">" that ends a tag, on one line. A parenthesis or a
 // brace, behind which JSON stands, ends it as well.
 func (x *xmlReader) attribute() (string, bool) {
-	n := strings.IndexAny(x.p.text[x.at:], ">\n({")
+	n := strings.IndexAny(x.p.text[x.at:x.limit], ">\n({")
 	if n < 0 || x.p.Strict && strings.IndexByte("({", x.p.text[x.at+n]) >= 0 {
 		return "", false
 	}
