@@ -192,3 +192,36 @@ func brokenToolsOf(t testing.TB) []Tool {
 	_, tools := brokenFiles(t)
 	return tools
 }
+
+// BenchmarkParse reads the turns of testdata/broken, those that are as they
+// should be and those that are not.
+func BenchmarkParse(b *testing.B) {
+	files, tools := brokenFiles(b)
+	for _, intact := range []bool{true, false} {
+		b.Run(map[bool]string{true: "intact", false: "broken"}[intact], func(b *testing.B) {
+			type turn struct {
+				f *Format
+				c brokenCase
+			}
+			var turns []turn
+			for _, file := range files {
+				f, err := Load(file.Format)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, c := range file.Cases {
+					if c.Intact == intact {
+						turns = append(turns, turn{f, c})
+					}
+				}
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				t := turns[i%len(turns)]
+				t.f.Parse(t.c.Text, Reading{InThink: t.c.InThink, Tools: tools})
+				i++
+			}
+		})
+	}
+}

@@ -67,25 +67,21 @@ func (r *reader) calls(value json.RawMessage) ([]Call, Problem) {
 		return out, Problem{}
 	}
 	call, problem := r.Call.decode(value)
-	if problem.Kind == "" && !r.Strict {
-		call = r.beside(call, value)
-	}
-	if problem.Kind == "" && !r.doubtful(call, value) {
-		return []Call{r.fitted(call)}, problem
-	}
-	if r.Strict {
-		if problem.Kind == "" {
-			return []Call{call}, problem
+	spelled := problem.Kind == ""
+	if !r.Strict {
+		if spelled {
+			call = r.beside(call, value)
 		}
+		if !spelled || r.doubtful(value) {
+			if loose, ok := r.loosely(value); ok {
+				return loose, Problem{}
+			}
+		}
+	}
+	if !spelled {
 		return nil, problem
 	}
-	if loose, ok := r.loosely(value); ok {
-		return loose, Problem{}
-	}
-	if problem.Kind == "" {
-		return []Call{r.fitted(call)}, problem
-	}
-	return nil, problem
+	return []Call{r.fitted(call)}, Problem{}
 }
 
 // beside takes arguments into the call that stand beside its others.
@@ -117,7 +113,7 @@ func (r *reader) beside(call Call, value json.RawMessage) Call {
 
 // doubtful reports whether a call that reads well leaves out arguments: they
 // stand beside the name.
-func (r *reader) doubtful(call Call, value json.RawMessage) bool {
+func (r *reader) doubtful(value json.RawMessage) bool {
 	keys, _ := object(value)
 	_, given := first(keys, r.Call.Arguments)
 	return !given && len(keys) > 1
@@ -172,42 +168,51 @@ func (r *reader) known(name string) bool {
 // nearTool gives the one offered tool that a name spells with other case,
 // punctuation, or words around it: functions.search, Search(), "search tool".
 func (r *reader) nearTool(name string) (Tool, bool) {
+	if len(name) > maxName {
+		return Tool{}, false
+	}
 	name, _, _ = strings.Cut(name, "(")
 	if i := strings.LastIndexAny(name, ".:/"); i >= 0 && i < len(name)-1 {
 		if t, ok := r.nearTool(name[i+1:]); ok {
 			return t, true
 		}
 	}
-	bare := letters(name)
-	if words := strings.Fields(name); len(words) > 1 {
-		words = slices.DeleteFunc(words, func(w string) bool { return slices.Contains(fillers, strings.ToLower(w)) })
-		bare = letters(strings.Join(words, ""))
-	}
-	for _, word := range []string{"tool", "function", "api", "action"} {
-		if cut, ok := strings.CutSuffix(bare, word); ok && cut != "" && !r.spells(bare) {
-			bare = cut
+	for _, bare := range []string{letters(name), letters(without(strings.Fields(name), fillers)), letters(without(parts(name), fillers[:4]))} {
+		var found []Tool
+		for _, t := range r.Tools {
+			if bare != "" && letters(t.Name) == bare {
+				found = append(found, t)
+			}
 		}
-		if cut, ok := strings.CutPrefix(bare, word); ok && cut != "" && !r.spells(bare) {
-			bare = cut
+		if len(found) == 1 {
+			return found[0], true
 		}
 	}
-	var found []Tool
-	for _, t := range r.Tools {
-		if bare != "" && letters(t.Name) == bare {
-			found = append(found, t)
-		}
-	}
-	if len(found) != 1 {
-		return Tool{}, false
-	}
-	return found[0], true
+	return Tool{}, false
 }
 
-// fillers are words around a name in a sentence: "Use the search tool".
-var fillers = []string{"use", "using", "call", "the", "a", "tool", "function", "action", "run", "i", "will"}
+// fillers are words around a name, the first four also within it: search_tool;
+// the others in a sentence: "Use the search tool".
+var fillers = []string{"tool", "function", "action", "api", "use", "using", "call", "run", "the", "a", "i", "will"}
 
-func (r *reader) spells(bare string) bool {
-	return slices.ContainsFunc(r.Tools, func(t Tool) bool { return letters(t.Name) == bare })
+// without joins the words that are not in the list.
+func without(words, list []string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return slices.Contains(list, strings.ToLower(w)) }), "")
+}
+
+// parts splits a name into words: at punctuation and before capitals.
+func parts(name string) []string {
+	var out []string
+	for _, word := range strings.FieldsFunc(name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		from := 0
+		for i, c := range word {
+			if i > from && unicode.IsUpper(c) {
+				out, from = append(out, word[from:i]), i
+			}
+		}
+		out = append(out, word[from:])
+	}
+	return out
 }
 
 // letters gives the letters and digits of a name, in lower case.

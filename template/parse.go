@@ -6,7 +6,8 @@ import (
 )
 
 // Parse parses what the model generated in one turn. Whatever the text, the
-// result is calls, an answer or problems; Parse never fails.
+// result is calls, an answer or problems; Parse never fails. Its time grows with
+// the length of the text; what would take longer is not read.
 //
 // Calls between tags: where several opening tags precede a closing one, the
 // nearest counts, except that a tag inside the JSON's own strings is text. A
@@ -18,9 +19,15 @@ import (
 // the last arguments, as ReAct's own parser does. An answer marker at the start
 // of a line wins over a call.
 //
-// Unless the reading is strict, a turn in which the format's own spelling finds
-// no call is read once more with tags and labels as models misspell them, and
-// then in the spellings of the other formats. What it took is in Call.Repairs.
+// A tag in backquotes, in the middle of a sentence, before the placeholders of
+// the prompt's example, or in a code block after which the text goes on is a
+// mention. What follows a token that ends the model's turn is ignored.
+//
+// Unless the reading is strict, calls are repaired, and a turn in which the
+// format's own spelling finds none is read once more with tags and labels as
+// models misspell them, and then in the spellings of the other formats. What it
+// took is in Call.Repairs. A call that the end of the text cuts is never made
+// whole: only what follows it shows that it had an end.
 func (f *Format) Parse(text string, r Reading) Turn {
 	if r.budget == nil {
 		r.budget = &budget{}
