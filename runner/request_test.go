@@ -220,6 +220,9 @@ func TestOpenTurns(t *testing.T) {
 		"no calls": {func(n int, _ models.Request) reply {
 			return wrote([]string{"<tool_call>", "{}", "", "<tool_call>"}[n-1])
 		}, true},
+		"whole arguments at the limit": {func(n int, _ models.Request) reply {
+			return []reply{wrote("<tool_call>"), {text: "{}", finish: models.FinishLength}, wrote(""), wrote("It is 7.")}[n-1]
+		}, false},
 	} {
 		r := newRunner(t, "qwen", &playModel{play: tc.play}, namedTool{echo("search"), ""})
 		r.Format, r.Constrain, r.Limits.Turns = f, true, 1
