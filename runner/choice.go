@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stopgap/models"
@@ -39,7 +40,7 @@ type ChoiceError struct {
 func (e *ChoiceError) Error() string {
 	what := string(e.Choice.Mode)
 	if e.Choice.Mode == Named {
-		what = fmt.Sprintf("the tool %q", e.Choice.Tool)
+		what = strconv.Quote(e.Choice.Tool)
 	}
 	return fmt.Sprintf("tool choice %s: %s", what, e.Reason)
 }

@@ -206,10 +206,8 @@ func (g *generation) splitCall() bool {
 
 // reading is what the parser knows of this turn.
 func (g *generation) reading() template.Reading {
-	ended := g.finish != nil && g.finish.Finish == models.FinishStop
-	if d := g.stop; d != nil {
-		ended = g.means[d.Criterion.Name] == template.MeansCall
-	}
+	// The end-of-generation token alone does not say that a call is whole.
+	ended := g.stop != nil && g.means[g.stop.Criterion.Name] == template.MeansCall
 	return template.Reading{InThink: g.began, Tools: g.described(), Strict: g.Strict, Ended: ended}
 }
 

@@ -30,8 +30,8 @@ func (s *state) settle(task Task) error {
 			return ErrNoChat
 		}
 		return nil
-	case template.OpenServer:
-	default:
+	case template.OpenOwn:
+		s.takeOver(s.Format)
 		return nil
 	}
 	if begun != nil { // the conversation has its opening
@@ -70,10 +70,10 @@ func (s *state) settle(task Task) error {
 	return nil
 }
 
-// takeOver goes on with another format than the Runner's.
+// takeOver goes on with a format, and with the caller's word on what counts in it.
 func (s *state) takeOver(format *template.Format) {
 	r := *s.Runner
-	r.Format = format
+	r.Format = format.WithCallsInThink(r.CallsInThink.or(format.Think.Calls))
 	s.Runner = &r
 }
 

@@ -107,15 +107,15 @@ func TestChoiceThenFreely(t *testing.T) {
 	}
 }
 
-// TestEndedCalls: arguments without an end are mended where the model or a stop
-// of the format ended the turn, and not where it was cut.
+// TestEndedCalls: arguments without an end are mended where a stop of the format
+// shows that the call is over; what is cut is no call, whoever cut it.
 func TestEndedCalls(t *testing.T) {
 	open := "I look.\nAction: search\nAction Input: {\"query\": \"m\""
 	for name, tc := range map[string]struct {
 		chunks []models.Chunk
 		calls  int
 	}{
-		"the model's end":  {said(open, models.FinishStop), 1},
+		"the model's end":  {said(open, models.FinishStop), 0},
 		"the format's":     {said(open+"\nObservation:", models.FinishStop), 1},
 		"the caller's":     {said(open+" STOP", models.FinishStop), 0},
 		"the length limit": {said(open, models.FinishLength), 0},

@@ -46,6 +46,9 @@ type Runner struct {
 	// no prompt again.
 	Constrain bool
 
+	// CallsInThink says whether calls inside the thinking part count.
+	CallsInThink Switch
+
 	// Strict takes only calls that are spelled as the format asks; nothing is
 	// repaired.
 	Strict bool
@@ -80,6 +83,18 @@ type Runner struct {
 	// same time share it, and with it the slot.
 	Session string
 }
+
+// A Switch is on, off, or left to the format.
+type Switch int
+
+const (
+	AsFormat Switch = iota
+	On
+	Off
+)
+
+// or gives the switch, or what the format has.
+func (s Switch) or(format bool) bool { return s == On || s == AsFormat && format }
 
 // A Task is one question.
 type Task struct {

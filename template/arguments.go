@@ -52,6 +52,9 @@ var (
 func (r *reader) argumentsIn(name, text string) (json.RawMessage, []Repair, bool) {
 	done := []Repair{RepairArguments}
 	text = strings.TrimSpace(text)
+	if inner := strings.Trim(text, "`'"); len(inner) == len(text)-2 && composite(inner) { // '{"id": "7"}'
+		text = inner
+	}
 	tool, known := r.anyTool(name)
 	if text == "" || isNothing(text) {
 		return json.RawMessage("{}"), done, known && len(tool.required()) == 0 || !known && text == ""

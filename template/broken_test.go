@@ -42,7 +42,14 @@ type brokenCall struct {
 // brokenFiles loads the cases and the tools that they offer.
 func brokenFiles(t testing.TB) ([]brokenFile, []Tool) {
 	t.Helper()
-	names, err := filepath.Glob("testdata/broken/*.yaml")
+	_, tools := brokenIn(t, "testdata/broken/tools.yaml")
+	files, _ := brokenIn(t, "testdata/broken/*.yaml")
+	return files, tools
+}
+
+func brokenIn(t testing.TB, pattern string) ([]brokenFile, []Tool) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -357,4 +364,38 @@ func repairsOf(t Turn) (out [][]Repair) {
 		out = append(out, c.Repairs)
 	}
 	return out
+}
+
+// TestBrokenSecond parses the cases of a second judge, written after the parser
+// and without looking at it: they show what the rules are worth beyond the
+// texts that they were made for.
+func TestBrokenSecond(t *testing.T) {
+	_, tools := brokenFiles(t)
+	files, _ := brokenIn(t, "testdata/broken/second/*.yaml")
+	schemas := brokenSchemas(t, tools)
+	var all tally
+	for _, file := range files {
+		f, err := Load(file.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range file.Cases {
+			wrong, unnamed := c.faults(f.Parse(c.Text, Reading{InThink: c.InThink, Tools: tools}), schemas)
+			if ok := len(wrong)+len(unnamed) == 0; !ok {
+				t.Logf("%s/%s: %q\n%s %v", file.Name, c.Name, c.Text, strings.Join(wrong, "\n"), unnamed)
+			}
+			switch {
+			case c.Intact:
+				all.intact.count(len(wrong) == 0)
+			case len(c.Calls) > 0:
+				all.recovered.count(len(wrong) == 0)
+			default:
+				all.none.count(len(wrong)+len(unnamed) == 0)
+			}
+		}
+	}
+	t.Log(all.row("second"))
+	if all.recovered.percent() < 90 || all.intact.ok < all.intact.all || all.none.percent() < 85 {
+		t.Errorf("%v of the calls recovered, %v intact turns are read, %v turns without a call", all.recovered, all.intact, all.none)
+	}
 }

@@ -300,6 +300,9 @@ func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
 			break
 		}
 	}
+	if argumentsKey == "" {
+		argumentsKey = r.misspelt(call.Name, nameKey, keys)
+	}
 	rest := map[string]json.RawMessage{}
 	for k, v := range keys {
 		if k != nameKey && k != argumentsKey && k != "type" && k != "id" && k != "call_id" {
@@ -322,6 +325,22 @@ func (r *reader) otherKeys(keys map[string]json.RawMessage) (Call, bool) {
 	call.Arguments = arguments
 	call.Repairs = appendOnce(call.Repairs, repairs...)
 	return call, true
+}
+
+// misspelt gives the key of the arguments where it is none of the usual ones:
+// the only other key, with an object that is no argument of the tool.
+func (r *reader) misspelt(name, nameKey string, keys map[string]json.RawMessage) string {
+	found := ""
+	for k, v := range keys {
+		switch {
+		case k == nameKey || k == "type" || k == "id" || k == "call_id":
+		case found != "" || kindOf(v) != "object" || r.isParameter(name, k):
+			return ""
+		default:
+			found = k
+		}
+	}
+	return found
 }
 
 // usual reads JSON calls with the usual keys.

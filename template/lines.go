@@ -154,6 +154,9 @@ func (p *lineParser) call(at place, end int) {
 		return
 	}
 	start := at.arguments + len(p.Call.Arguments[0])
+	if again := skipBlanks(p.body, start); !p.Strict && strings.HasPrefix(p.body[again:end], p.Call.Arguments[0]) { // said twice
+		start, call.Repairs = again+len(p.Call.Arguments[0]), appendOnce(call.Repairs, RepairTags)
+	}
 	value, size, err := p.budget.readJSON(p.body[start:end])
 	if _, ok := object(value); err != nil || !ok {
 		p.mendedCall(call, start, end, err)
@@ -265,7 +268,8 @@ var nameWithInput = regexp.MustCompile(`(?s)^[\x60"']?([\w.-]+)[\x60"']?\s*[\[(]
 
 // plainName takes quotes, brackets and emphasis from a name.
 func (p *lineParser) plainName(call Call) Call {
-	plain := strings.Trim(call.Name, "`'\"*_[](){}<>“”‘’.,;: \t")
+	plain := strings.TrimPrefix(call.Name, p.Call.Name[0])
+	plain = strings.Trim(plain, "`'\"*_[](){}<>“”‘’.,;: \t")
 	if plain != call.Name {
 		if _, ok := p.tool(call.Name); !ok {
 			call.Name, call.Repairs = plain, appendOnce(call.Repairs, RepairName)
@@ -277,7 +281,8 @@ func (p *lineParser) plainName(call Call) Call {
 // answer cuts an answer where the model goes on with another label.
 func (p *lineParser) answer(text string) string {
 	for _, label := range []string{p.Think.Open, p.Call.Name[0], p.Call.Arguments[0]} {
-		if i := strings.Index(text, "\n"+label); label != "" && i >= 0 {
+		// A label in a code block is an example.
+		if i := strings.Index(text, "\n"+label); label != "" && i >= 0 && strings.Count(text[:i], fenceMark)%2 == 0 {
 			text = text[:i]
 		}
 	}

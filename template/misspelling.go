@@ -14,12 +14,13 @@ type vocabulary map[string]string
 
 // synonyms are words that models write for those of a tag.
 var synonyms = map[string][]string{
-	"toolcall": {"functioncall", "tooluse"},
-	"think":    {"thinking", "thought"},
-	"function": {"invoke"},
+	"toolcall":  {"functioncall", "tooluse"},
+	"think":     {"thinking", "thought"},
+	"function":  {"invoke"},
+	"parameter": {"param"},
 	// ReAct in Chinese.
 	"action":      {"行动", "动作"},
-	"actioninput": {"行动输入", "动作输入"},
+	"actioninput": {"input", "行动输入", "动作输入"},
 	"observation": {"观察", "观察结果"},
 	"finalanswer": {"最终答案", "最终回答"},
 }

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,16 +33,33 @@ func respellQuotes(text string, python bool) (string, []Repair) {
 		if closing == "" || q.python && r == '`' {
 			q.mark(r, text[at:at+size])
 			at += size
+			if r == ')' {
+				q.missingComma(at)
+			}
 			continue
 		}
 		next, ok := q.quoted(at, size, closing)
 		if !ok {
 			return text, nil
 		}
+		q.missingComma(next)
 		at = next
 	}
 	return string(q.out), q.done
 }
+
+// missingComma puts in the comma that a Python argument or call lacks before
+// the next one, which text[at:] begins with.
+func (q *quoteReader) missingComma(at int) {
+	if q.python && len(q.open) > 0 && (q.last == '"' || q.last == ')') && nextPython.MatchString(q.text[at:min(len(q.text), at+maxTag)]) {
+		q.out = append(q.out, ',')
+		q.last = ','
+		q.note(RepairStrings)
+	}
+}
+
+// nextPython finds another argument by name, or another call in the next line.
+var nextPython = regexp.MustCompile(`^(?:[ \t\r\n]+[A-Za-z_]\w*[ \t]*=[^=]|[ \t]*\r?\n\s*[A-Za-z_][\w.]*\()`)
 
 // skip gives the length of what stands between strings and is left out: comments,
 // the rest of arrows such as =>, commas too many.
@@ -199,6 +217,9 @@ func (q *quoteReader) ends(after string) bool {
 	key := q.key()
 	next, size := utf8.DecodeRuneInString(rest)
 	then := strings.TrimLeft(rest[size:], spaces)
+	if q.python && q.last == '=' && nextPython.MatchString(after[:min(len(after), maxTag)]) {
+		return true
+	}
 	switch next {
 	case ':', '：':
 		return key || q.python && q.last != '='
@@ -209,7 +230,7 @@ func (q *quoteReader) ends(after string) bool {
 	case '}', '｝', ']', '］':
 		return !key
 	case ')', '）':
-		return !q.python && !key && len(q.open) > 0 && q.open[len(q.open)-1] == '[' && strings.ContainsRune(",}])", firstRune(then)) || q.python && (then == "" || strings.ContainsRune(",;]})\n，］）", firstRune(then)))
+		return !q.python && !key && len(q.open) > 0 && q.open[len(q.open)-1] == '[' && strings.ContainsRune(",}])", firstRune(then)) || q.python && (then == "" || strings.ContainsRune(",;]})\n，］）", firstRune(then)) || nextPython.MatchString(rest[size:min(len(rest), maxTag)]))
 	case '(':
 		return q.python && (q.last == 0 || q.last == '[' || q.last == ',')
 	case ',', '，', '、', ';':

@@ -120,6 +120,7 @@ open, close: the tags around a call (json, xml)
 name, arguments: the keys of a JSON call, the labels of one in lines, or what
   the names follow in XML; the first is the one that models are told
 bare: a turn that begins with JSON needs no open (json)
+json5: the JSON may be JSON5 (json)
 list: JSON calls stand in a list (json)
 between: what parts the name from the arguments, NAME[ARGS]{…} (json)
 body: open, close, argument, tool: text after the JSON, an argument of that tool

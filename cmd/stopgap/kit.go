@@ -47,9 +47,6 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 		single.SingleCall = true
 		format = &single
 	}
-	if s.callsInThink != "auto" {
-		format = format.WithCallsInThink(s.callsInThink == "yes")
-	}
 	if s.constrain && format.Opening == template.OpenChat {
 		return nil, &usageError{
 			fmt.Errorf("--constrain means nothing with format %s: there the server reads and writes the calls", format.Name),
@@ -68,7 +65,8 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 		runner: &runner.Runner{
 			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
 			SingleCall: s.singleCall, Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
-			Limits: runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
+			CallsInThink: map[string]runner.Switch{"yes": runner.On, "no": runner.Off}[s.callsInThink],
+			Limits:       runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
 		},
 		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
 	}
