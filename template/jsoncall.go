@@ -166,6 +166,7 @@ func (k jsonCalls) cut(p *tagParser, i, body, limit int, err error) int {
 			}
 		}
 	}
+	p.quoted.plain(p.text, body, limit) // the next call may stand in a code block
 	p.bad(Problem{UnclosedCall, i, limit, "the call has no closing tag"})
 	return limit
 }

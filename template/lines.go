@@ -270,7 +270,7 @@ var nameWithInput = regexp.MustCompile(`(?s)^[\x60"']?([\w.-]+)[\x60"']?\s*[\[(]
 func (p *lineParser) plainName(call Call) Call {
 	plain := strings.TrimPrefix(call.Name, p.Call.Name[0])
 	plain = strings.Trim(plain, "`'\"*_[](){}<>“”‘’.,;: \t")
-	if plain != call.Name {
+	if plain != "" && plain != call.Name {
 		if _, ok := p.tool(call.Name); !ok {
 			call.Name, call.Repairs = plain, appendOnce(call.Repairs, RepairName)
 		}

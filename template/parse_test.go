@@ -229,6 +229,11 @@ func FuzzParse(f *testing.F) {
 				strict, lenient := check(Reading{Tools: offered, Strict: true}), check(Reading{Tools: offered})
 				check(Reading{Tools: offered, Ended: true})
 				for _, c := range strict.Calls {
+					// Behind a call that a lenient reading closes there may be an
+					// answer without an end, or thinking.
+					if lenient.Answered || lenient.has(CallInThink) {
+						break
+					}
 					if !slices.ContainsFunc(lenient.Calls, func(l Call) bool { return readsToo(l, c) }) {
 						t.Fatalf("%s, %d tools: a strict reading has %s%s, a lenient one has not\n%q\n%+v\n%+v",
 							format.Name, len(offered), c.Name, c.Arguments, text, strict, lenient)
