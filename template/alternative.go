@@ -14,7 +14,7 @@ func (r *reader) mended(text string) ([]Call, bool) {
 		return nil, false
 	}
 	for _, read := range []func(*reader, string) ([]Call, bool){
-		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).elements, (*reader).pairs, (*reader).almostJSON, (*reader).unbraced,
+		(*reader).sequence, (*reader).bodied, (*reader).quotedCall, (*reader).nameFirst, (*reader).pythonic, (*reader).foreignCalls, (*reader).elements, (*reader).pairs, (*reader).almostJSON, (*reader).unbraced, (*reader).yaml,
 	} {
 		if calls, ok := read(r, text); ok && len(calls) > 0 {
 			return calls, true
@@ -104,7 +104,8 @@ func (r *reader) nameFirst(text string) ([]Call, bool) {
 		return nil, false
 	}
 	name, _, _ := strings.Cut(strings.TrimSpace(head[:i]), "\n"+fenceMark)
-	name = strings.TrimRight(strings.TrimSuffix(strings.TrimSpace(name), argsMark), "(: \t\n")
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(name), argsMark), r.Call.Between)
+	name = strings.TrimRight(name, "(: \t\n")
 	tool, ok := r.anyTool(name)
 	value := text[i:]
 	if e := r.budget.measure(value); !ok || !e.closed || strings.Trim(value[e.end:], ")`; \t\r\n") != "" {
@@ -135,6 +136,20 @@ func (r *reader) unbraced(text string) ([]Call, bool) {
 	}
 	calls, ok := r.mendedOrWhole("{" + text)
 	return repaired(calls, RepairBrackets), ok && r.offered(calls)
+}
+
+// yaml reads a call as lines: a name, and under the key of the arguments a line
+// for each.
+func (r *reader) yaml(text string) ([]Call, bool) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	second, rest, _ := strings.Cut(rest, "\n")
+	key, name, _ := strings.Cut(first, ":")
+	tool, ok := r.anyTool(strings.Trim(name, " \t\"'"))
+	if !ok || !slices.Contains(usualNames, strings.TrimSpace(key)) || !slices.Contains(usualArguments, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(second), ":"))) {
+		return nil, false
+	}
+	arguments, ok := fromLines(r.budget.parameters(tool), rest)
+	return repaired([]Call{r.fitted(Call{Name: tool.Name, Arguments: arguments})}, RepairSpelling), ok
 }
 
 // elements reads a call whose name and arguments are elements of XML:

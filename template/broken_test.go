@@ -326,6 +326,16 @@ var plainInputs = map[string]bool{
 	"key=value pairs": true, "JSON without its braces": true, "key: value lines": true, "one key=value pair without quotes": true, "the call is written as ReAct": true,
 }
 
+// tagEnd gives the place behind the tag that text[:i] ends in.
+func tagEnd(text string, i int) int {
+	if open := strings.LastIndexByte(text[:i], '<'); open >= 0 {
+		if n := strings.IndexByte(text[i:], '>'); n >= 0 && n < 16 && !strings.ContainsAny(text[open:i+n], " \n") {
+			return i + n + 1
+		}
+	}
+	return i
+}
+
 // TestCut cuts every turn at every byte. What is left of a call is no call, and
 // what was complete before stays what it is.
 func TestCut(t *testing.T) {
@@ -345,8 +355,8 @@ func TestCut(t *testing.T) {
 				if len(turn.Calls) == 0 {
 					continue
 				}
-				var strict []string // complete as it stands, or with the next byte
-				for _, text := range []string{c.Text[:i], c.Text[:i+1]} {
+				var strict []string // complete as it stands, or with the rest of a tag
+				for _, text := range []string{c.Text[:i], c.Text[:tagEnd(c.Text, i)]} {
 					strict = append(strict, spellCalls(f.Parse(text, Reading{InThink: c.InThink, Tools: tools, Strict: true}).Calls)...)
 				}
 				for _, call := range spellCalls(turn.Calls) {

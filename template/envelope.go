@@ -172,6 +172,9 @@ func (r *reader) nearTool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	name, _, _ = strings.Cut(name, "(")
+	if bare := strings.TrimRight(name, "0123456789"); strings.HasSuffix(bare, ":") { // search:0
+		name = bare[:len(bare)-1]
+	}
 	if i := strings.LastIndexAny(name, ".:/"); i >= 0 && i < len(name)-1 {
 		if t, ok := r.nearTool(name[i+1:]); ok {
 			return t, true

@@ -215,7 +215,10 @@ func (p *tagParser) namedCall(at int) (name string, from int, ok bool) {
 	if n <= 0 || strings.ContainsAny(p.text[at:at+n], "\n{") {
 		return "", 0, false
 	}
-	name, _, _ = strings.Cut(p.text[at:at+n], "[") // [CALL_ID] and an id
+	name = p.text[at : at+n]
+	if mark := strings.IndexAny(name, "[<"); mark >= 0 { // [CALL_ID] and an id, or other tokens
+		name = name[:mark]
+	}
 	name = strings.TrimSpace(name)
 	return name, at + n + len(p.Call.Between), name != ""
 }

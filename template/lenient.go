@@ -107,11 +107,16 @@ func loadOthers() {
 			others.formats = append(others.formats, f)
 		}
 	}
-	deepseek := &Format{Name: "deepseek", Head: Head{Call: Spelling{
-		Kind: JSONCalls, Open: "<｜tool▁sep｜>", Close: "<｜tool▁call▁end｜>", Name: usualNames[:1], Arguments: usualArguments[:1], Between: "\n```json\n",
-	}}}
-	deepseek.spelled = deepseek.vocabulary()
-	others.formats = append(others.formats, deepseek)
+	for _, s := range []Spelling{ // of models that have no format here: DeepSeek, Kimi, gpt-oss
+		{Open: "<｜tool▁sep｜>", Between: "\n```json\n", Close: "<｜tool▁call▁end｜>"},
+		{Open: "<|tool_call_begin|>", Between: "<|tool_call_argument_begin|>", Close: "<|tool_call_end|>"},
+		{Open: "to=functions.", Between: "<|message|>"},
+	} {
+		s.Kind, s.Name, s.Arguments = JSONCalls, usualNames[:1], usualArguments[:1]
+		f := &Format{Head: Head{Call: s}}
+		f.spelled = f.vocabulary()
+		others.formats = append(others.formats, f)
+	}
 }
 
 // otherFormats reads a text in the spelling of the first of the other formats

@@ -77,8 +77,9 @@ type tagParser struct {
 	// afterCall is where rest stood when the last call ended, and afterCallAt
 	// the place in text.
 	afterCall, afterCallAt int
-	// tried says that there is a call, or something that was to be one.
-	tried bool
+	// tried says that there is a call, or something that was to be one, invented
+	// that the model went on with somebody else's turn.
+	tried, invented bool
 	// answer is what the last pair of answer tags holds, answerAt its place.
 	answer   string
 	answerAt int // -1 for none
@@ -128,7 +129,7 @@ func (f *Format) parseTags(text string, r Reading) Turn {
 
 // begin reads what may begin the visible text without a tag.
 func (p *tagParser) begin(at int) int {
-	if p.inThink || p.tried {
+	if p.inThink || p.tried || p.invented {
 		return at
 	}
 	start := at + len(p.text[at:]) - len(strings.TrimLeft(p.text[at:], blanks))
@@ -192,8 +193,17 @@ func (p *tagParser) answered(i int) int {
 		p.write(p.text[i:body]) // the nearest opening tag counts
 		return body
 	}
-	p.answer, p.answerAt = strings.TrimSpace(p.text[body:closing]), i
-	p.write(p.text[body:closing])
+	answer := p.text[body:closing]
+	if closing == len(p.text) { // it has no end of its own
+		for _, token := range p.ends {
+			answer, _, _ = strings.Cut(answer, token)
+		}
+		if m := wrongClose.FindStringIndex(answer); m != nil && !p.Strict {
+			answer = answer[:m[0]]
+		}
+	}
+	p.answer, p.answerAt = strings.TrimSpace(answer), i
+	p.write(answer)
 	return end
 }
 
@@ -244,7 +254,7 @@ func (p *tagParser) bad(problem Problem) {
 
 func (p *tagParser) problem(kind ProblemKind, start, end int, message string) {
 	p.turn.Problems = append(p.turn.Problems, Problem{kind, start, end, message})
-	p.tried = p.tried || kind == InventedResponse
+	p.invented = p.invented || kind == InventedResponse
 }
 
 // ended handles a token that ends the model's turn. A model whose server went
@@ -292,6 +302,7 @@ func (p *tagParser) readAnswer(t *Turn, rest string) {
 	case p.tried || p.inThink:
 	case p.Answer.After != "" && lastMarker(rest, p.Answer.After) >= 0:
 		t.Answer, t.Answered = strings.TrimSpace(rest[lastMarker(rest, p.Answer.After)+len(p.Answer.After):]), true
+	case p.invented:
 	case p.Answer == Answer{} || p.Answer.Optional:
 		t.Answer, t.Answered = t.Text, t.Text != ""
 	}

@@ -60,6 +60,11 @@ func (pythonCalls) one(p *tagParser, at int) (end int, ok bool) {
 		limit = min(limit, p.tags.index(t, at))
 	}
 	e := p.budget.measurePython(p.text[at:limit])
+	if e.quoted && !p.Strict { // by an apostrophe, perhaps
+		if plain, _ := respellQuotes(p.text[at:min(limit, at+maxRepair)], true); p.budget.measurePython(plain).closed {
+			e.closed = true
+		}
+	}
 	text := p.text[at : at+e.end]
 	calls, ok := p.pythonMended(text)
 	last := e.open == "[" && !e.quoted && strings.HasSuffix(strings.TrimRight(text, blanks), ")")

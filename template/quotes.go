@@ -26,7 +26,7 @@ func respellQuotes(text string, python bool) (string, []Repair) {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		closing := closingQuotes(r)
-		if n := q.skip(text[at:]); n > 0 {
+		if n := q.skip(text[at:]); n > 0 { // before quotes: a comment may have some
 			at += n
 			continue
 		}
@@ -66,6 +66,8 @@ var nextPython = regexp.MustCompile(`^(?:[ \t\r\n]+[A-Za-z_]\w*[ \t]*=[^=]|[ \t]
 func (q *quoteReader) skip(rest string) int {
 	n := 0
 	switch rest[0] {
+	case '<': // a token of another model
+		n = len(controlToken.FindString(rest[:min(len(rest), maxTag)]))
 	case '#':
 		n = strings.IndexByte(rest, '\n')
 	case '/':
@@ -94,6 +96,9 @@ func (q *quoteReader) skip(rest string) int {
 	}
 	return n
 }
+
+// controlToken finds a token such as <|eot_id|>.
+var controlToken = regexp.MustCompile(`^<\|\w+\|>`)
 
 // spaces are blanks and what models write for them.
 const spaces = blanks + "\u00a0\u3000\u2002\u2003\u2009\u202f\u200b\u2060\ufeff"
@@ -234,6 +239,9 @@ func (q *quoteReader) ends(after string) bool {
 	case '(':
 		return q.python && (q.last == 0 || q.last == '[' || q.last == ',')
 	case ',', '，', '、', ';':
+		if token := controlToken.FindString(then[:min(len(then), maxTag)]); token != "" {
+			then = strings.TrimLeft(then[len(token):], spaces)
+		}
 		return !key && q.goesOn(then)
 	case '+':
 		return closingQuotes(firstRune(then)) != ""

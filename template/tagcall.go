@@ -70,12 +70,16 @@ func (k tagCalls) cut(p *tagParser, spec CallTag, i, body int) int {
 	shown := limit < len(p.text) && lineBegins(p.text, i)
 	if m := wrongClose.FindStringSubmatchIndex(inner[max(0, len(inner)-maxTag):]); m != nil {
 		m0 := max(0, len(inner)-maxTag)
-		if !strings.Contains(inner, "<"+inner[m0+m[2]:m0+m[3]]+">") { // <search>owl</query>
+		wrong := inner[m0+m[2]:m0+m[3]] + ">"
+		if strings.Count(inner, "<"+wrong) < strings.Count(inner, "</"+wrong) { // <search>owl</query>
 			inner, shown = inner[:m0+m[0]], true
 		}
 	}
 	if limit == next && next < len(p.text) && trimTokens(p.text[next+len(tag):], p.ends) == "" { // <search>owl<search>
 		end, shown = next+len(tag), true
+	}
+	if n := strings.LastIndex(inner, "</"); n >= 0 && len(inner)-n > len("</") && strings.HasPrefix(spec.close(), inner[n:]) { // <search>owl</sear
+		inner, shown = inner[:n], true
 	}
 	if strings.TrimSpace(inner) != "" && shown && !p.Strict {
 		call, problem := p.tagged(spec, inner)
