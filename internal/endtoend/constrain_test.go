@@ -101,7 +101,10 @@ func TestConstrainOnLlamaServer(t *testing.T) {
 
 func compare(t *testing.T, m models.Model) {
 	t.Helper()
-	const seeds = 20
+	seeds := 8
+	if ollamatest.Required() {
+		seeds = 20
+	}
 	free, held := try(t, m, false, seeds), try(t, m, true, seeds)
 	for name, c := range map[string]trial{"free": free, "constrained": held} {
 		t.Logf("%s: %d turns, %d with calls, %d with invalid calls; %.1f requests and %.1f tokens a turn",

@@ -47,6 +47,9 @@ type system struct {
 	halts []string
 }
 
+// usual are the formats that are tried in each run of the tests.
+var usual = []string{"qwen", "qwq", "react", "search-r1", "deepresearch", "qwen3-coder", "fewshot"}
+
 // systems are the formats in which a model can call search. What the model
 // writes is spelled by the format itself, and begins where its prompts end.
 func systems(t testing.TB) []system {
@@ -198,6 +201,9 @@ func named(t testing.TB, format string) system {
 func TestWholeRun(t *testing.T) {
 	for _, sys := range systems(t) {
 		t.Run(sys.format.Name, func(t *testing.T) {
+			if !ollamatest.Required() && !slices.Contains(usual, sys.format.Name) {
+				t.Skip("four seconds more: make test runs it in every format")
+			}
 			s := ollamatest.Shared(t)
 			r := newRunner(t, sys.format.Name, model(t, s, sys.format.Name, sys.turns, automaton.Options{}), documents(t))
 			check(t, sys, r)
@@ -346,6 +352,7 @@ func TestDemonstration(t *testing.T) {
 // at 16384 on one core.
 func endless(t testing.TB, s *ollamatest.Server, feedForward int) *runner.Runner {
 	turn := named(t, "qwen").turns[0]
+	turn.After = "<|im_start|>assistant\n" // whatever the question
 	turn.Text += "\nThen I go on without an end, and on."
 	turn.Finish = automaton.FinishLength
 	m := model(t, s, "endless", []automaton.Turn{turn}, automaton.Options{FeedForward: feedForward})

@@ -77,12 +77,16 @@ func Binary() (string, error) {
 	return path, nil
 }
 
+// Required reports whether a real Ollama must be there, as in make test: then
+// tests also do what takes long.
+func Required() bool { return os.Getenv(RequireVariable) == "1" }
+
 // need gives the binary, or ends the test.
 func need(t testing.TB) string {
 	t.Helper()
 	path, err := Binary()
 	if err != nil {
-		if os.Getenv(RequireVariable) == "1" {
+		if Required() {
 			t.Fatalf("a real Ollama is required: %v", err)
 		}
 		t.Skipf("needs a real Ollama: %v", err)
