@@ -208,7 +208,8 @@ func (g *generation) splitCall() bool {
 func (g *generation) reading() template.Reading {
 	// The end-of-generation token alone does not say that a call is whole.
 	ended := g.stop != nil && g.means[g.stop.Criterion.Name] == template.MeansCall
-	return template.Reading{InThink: g.began, Tools: g.described(), Strict: g.Strict, Ended: ended}
+	cut := g.finish != nil && g.finish.Finish != models.FinishStop
+	return template.Reading{InThink: g.began, Tools: g.described(), Strict: g.Strict, Ended: ended, Cut: cut}
 }
 
 // read parses what is kept. What a stop says of the turn comes on top: it may

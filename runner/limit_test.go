@@ -46,6 +46,8 @@ func TestLengthLimitEverywhere(t *testing.T) {
 		"in a tag of qwq":        {"qwq", qwqCall[:len(qwqCall)-9], "", models.FinishLength, once, runner.TermAnswered, 1},
 		"in an action":           {"react", " Look.\nAction: sea", "rch\nAction Input: {\"query\": \"m\"}\nObservation:", models.FinishLength, once, runner.TermAnswered, 1},
 		"in an input":            {"react", " Look.\nAction: search\nAction Input: {\"que", "ry\": \"m\"}", models.FinishLength, once, runner.TermAnswered, 1},
+		"in an input of words":   {"react", " Look.\nAction: search\nAction Input: how far is", " the moon\nObservation:", models.FinishLength, once, runner.TermAnswered, 1},
+		"in words, for good":     {"react", " Look.\nAction: search\nAction Input: how far is", " the", models.FinishLength, cut, runner.TermAnswered, 0},
 		"in an input, for good":  {"react", " Look.\nAction: search\nAction Input: {\"que", "ry", models.FinishLength, cut, runner.TermAnswered, 0},
 		"after an input":         {"react", " Look.\nAction: search\nAction Input: {\"query\": \"m\"}", "", models.FinishLength, once, runner.TermAnswered, 1},
 		"after an answer marker": {"react", " I know.\nFinal Answer:", "", models.FinishLength, nudged, runner.TermAnsweredForced, 0},

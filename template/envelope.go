@@ -20,6 +20,9 @@ type Reading struct {
 	// Ended says that the text is whole: a stop criterion ended the call, so that
 	// arguments without an end are not cut but badly spelled.
 	Ended bool
+	// Cut says that the text was cut at a limit of length: what ends where it
+	// ends may have been meant to go on, also where that does not show.
+	Cut bool
 	// Strict reads only what is spelled as the format asks; nothing is repaired.
 	Strict bool
 	// foreign says that the text is read in another format's spelling than its

@@ -191,7 +191,7 @@ func (p *lineParser) withoutArguments(at place, end int) {
 func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 	from := skipBlanks(p.body[:end], start)
 	text := strings.TrimRight(p.body[from:end], blanks)
-	cut := !p.Ended && end == len(p.body) && (p.budget.unfinished(text) || text == "" && !p.known(call.Name))
+	cut := !p.Ended && end == len(p.body) && (p.Cut || p.budget.unfinished(text) || text == "" && !p.known(call.Name))
 	if !p.Strict && !cut {
 		if arguments, repairs, ok := p.argumentsIn(call.Name, text); ok {
 			call.Arguments, call.End = arguments, start
@@ -204,7 +204,7 @@ func (p *lineParser) mendedCall(call Call, start, end int, err error) {
 		}
 	}
 	switch {
-	case err == errNoEnd || text == "":
+	case err == errNoEnd || text == "" || cut && p.Cut:
 		p.problem(UnclosedCall, call.Start, end, "the arguments have no end")
 	case err != nil:
 		p.problem(BadJSON, call.Start, end, err.Error())
