@@ -152,17 +152,6 @@ func modelFile(t testing.TB, turns []automaton.Turn, opts automaton.Options) str
 	return path
 }
 
-// model gives the script to Ollama as a model file and opens it.
-func model(t testing.TB, s *ollamatest.Server, name string, turns []automaton.Turn, opts automaton.Options) models.Model {
-	t.Helper()
-	s.Create(t, name, modelFile(t, turns, opts), nil)
-	m, err := models.Open("ollama:"+name, models.Options{OllamaHost: s.URL, ContextSize: 8192})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // documents are the demonstration's, indexed into a temporary file.
 func documents(t testing.TB) *tools.Set {
 	t.Helper()
@@ -205,9 +194,11 @@ func TestWholeRun(t *testing.T) {
 				t.Skip("four seconds more: make test runs it in every format")
 			}
 			s := ollamatest.Shared(t)
-			r := newRunner(t, sys.format.Name, model(t, s, sys.format.Name, sys.turns, automaton.Options{}), documents(t))
-			check(t, sys, r)
-			reused(t, s)
+			m := model(t, s, sys.format.Name, sys.turns, automaton.Options{})
+			check(t, sys, newRunner(t, sys.format.Name, m, documents(t)))
+			if m.renewed == 0 {
+				reused(t, s)
+			}
 		})
 	}
 }
