@@ -2,8 +2,6 @@ package sample
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -192,11 +190,7 @@ func checkMissing(t *testing.T, all map[string]text, q Question) {
 // open indexes the documents.
 func open(t *testing.T) *corpus.Index {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "documents"), Documents()); err != nil {
-		t.Fatal(err)
-	}
-	x, err := corpus.Open(t.Context(), corpus.Config{Path: filepath.Join(dir, "documents"), Index: filepath.Join(dir, "index.db")})
+	x, err := corpus.Open(t.Context(), corpus.Config{Path: "sample", FS: Documents()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,13 @@ const (
 	skipIndex  = "the index"
 )
 
-// A source is the documents' folder. All reading goes through an os.Root, so
-// that no link leads out of it, not even one made meanwhile.
+// A source is the documents' folder. All reading of the user's goes through an
+// os.Root, so that no link leads out of it, not even one made meanwhile.
 type source struct {
-	root *os.Root
-	name string // the absolute path of the corpus
-	only string // the one file of the corpus, if it is a file
+	fsys fs.FS
+	root *os.Root // of fsys, if it is the user's folder
+	name string   // the absolute path of the corpus
+	only string   // the one file of the corpus, if it is a file
 	// index is the file of the index, which may lie in the folder. It is not
 	// even opened: closing it would take the locks off it that SQLite holds.
 	index fs.FileInfo
@@ -59,6 +60,7 @@ func openSource(path string) (*source, error) {
 	if s.root, err = os.OpenRoot(folder); err != nil {
 		return nil, &ReadError{Path: path, Err: bare(err)}
 	}
+	s.fsys = s.root.FS()
 	return s, nil
 }
 
@@ -72,7 +74,7 @@ func (s *source) scan(ctx context.Context) ([]found, Skips, error) {
 	if s.only != "" {
 		start = s.only
 	}
-	err := fs.WalkDir(s.root.FS(), start, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(s.fsys, start, func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

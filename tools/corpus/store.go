@@ -107,6 +107,29 @@ func openStore(ctx context.Context, path, corpus string, chosen bool) (db *sql.D
 	return db, note, err
 }
 
+// inMemory is how SQLite calls a database that has no file.
+const inMemory = ":memory:"
+
+// memoryStore makes an index without a file. It lives in its connection, so
+// there is only the one, and searches wait for each other.
+func memoryStore(ctx context.Context, corpus string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", inMemory)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		_, err = prepare(ctx, conn, corpus)
+		_ = conn.Close() // it goes back to the pool
+	}
+	if err != nil {
+		_ = db.Close() // the first error is the one to tell
+		return nil, err
+	}
+	return db, nil
+}
+
 // inspect reports whether a file may be used as an index: it is absent, empty,
 // or has our mark in SQLite's header (https://sqlite.org/fileformat.html).
 func inspect(path string) (bool, error) {

@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
+	"io/fs"
 	"time"
 )
 
@@ -258,24 +258,28 @@ func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
 }
 
 // open opens a file that is still a regular one: opening a pipe would hang.
-func (u *updater) open(name string) (*os.File, error) {
-	info, err := u.src.root.Lstat(name)
+func (u *updater) open(name string) (fs.File, error) {
+	info, err := fs.Lstat(u.src.fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New(skipOdd)
 	}
-	return u.src.root.Open(name)
+	return u.src.fsys.Open(name)
 }
 
 // digest hashes a file and goes back to its beginning.
-func digest(ctx context.Context, in io.ReadSeeker) ([]byte, error) {
+func digest(ctx context.Context, in fs.File) ([]byte, error) {
+	again, ok := in.(io.Seeker)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
 	h := sha256.New()
 	if _, err := io.Copy(h, &meter{r: in, ended: ctx.Err, read: func(int) {}}); err != nil {
 		return nil, err
 	}
-	_, err := in.Seek(0, io.SeekStart)
+	_, err := again.Seek(0, io.SeekStart)
 	return h.Sum(nil), err
 }
 
