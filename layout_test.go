@@ -38,6 +38,7 @@ var rules = []struct {
 	{"stopgap/internal/trace", []string{"stopgap/runner"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
+	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
 	{"stopgap/cmd/...", []string{"..."}},
 }

@@ -31,6 +31,9 @@ func (a *app) converse(ctx context.Context, e *exchange, s *settings) error {
 	context.AfterFunc(ctx, stop)
 	if !s.quiet {
 		a.note("ask a question; Ctrl-D leaves")
+		if s.corpus == sampleCorpus {
+			a.suggest()
+		}
 	}
 	var ledger *runner.Ledger
 	for {

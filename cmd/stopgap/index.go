@@ -57,6 +57,9 @@ with one document a line. Only what has changed since the last time is read.
 
 // openCorpus opens the corpus of a run, and says in a line what was done.
 func (a *app) openCorpus(ctx context.Context, s *settings) (*corpus.Index, error) {
+	if s.corpus == sampleCorpus {
+		return openSample(ctx)
+	}
 	x, err := a.buildIndex(ctx, s)
 	if err != nil {
 		return nil, err

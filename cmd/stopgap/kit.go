@@ -237,14 +237,16 @@ func (a *app) openModel(ref string, s *settings) (models.Model, error) {
 	return nil, &usageError{err, "correct the file"}
 }
 
-// chooseModel gives the reference of the model to use, and why that one.
+// chooseModel gives the reference of the model to use, and why that one. What
+// answers on this machine is looked for once.
 func (a *app) chooseModel(ctx context.Context, s *settings) (ref, why string, err error) {
 	if s.model != "" {
 		return s.model, "from the " + s.origins["model"].String(), nil
 	}
-	found, err := models.Discover(ctx, a.modelOptions(s))
-	if err != nil {
-		return "", "", err
+	if s.found.Ref == "" {
+		if s.found, err = models.Discover(ctx, a.modelOptions(s)); err != nil {
+			return "", "", err
+		}
 	}
-	return found.Ref, fmt.Sprintf("found %s at %s, %s", found.Server, found.URL, found.Why), nil
+	return s.found.Ref, fmt.Sprintf("found %s at %s, %s", s.found.Server, s.found.URL, s.found.Why), nil
 }

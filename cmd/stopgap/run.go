@@ -24,7 +24,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Ask a question",
 		Long: `Ask a question. It is the argument, or standard input where there is none;
 in a terminal without either, a conversation begins (Ctrl-C ends an answer,
-Ctrl-D leaves).
+Ctrl-D leaves). Where no server is found, a small built-in model answers; it
+searches documents that come along unless --corpus names others.
 
 The answer goes to standard output, everything else to standard error. Ctrl-C
 ends the generation at the server and still tells what is known; a second one
@@ -63,6 +64,9 @@ func (a *app) answer(cmd *cobra.Command, s *settings, args []string, asJSON, sho
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	if err := a.defaultCorpus(ctx, s); err != nil {
+		return err
+	}
 	k, err := a.prepare(ctx, s)
 	if err != nil {
 		return err

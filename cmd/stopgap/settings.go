@@ -58,6 +58,8 @@ type settings struct {
 
 	// origins tell where each setting came from, by name.
 	origins map[string]config.Origin
+	// found is the model that was discovered, where none is named.
+	found models.Finding
 }
 
 func newSettings() *settings {
@@ -107,7 +109,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(list{&s.values, "KEY=VALUE", checkPair}, "set", "a value for the format's blocks (repeatable)")
 		f.Var(size{&s.maxQuestion}, "max-question", "the longest question that is taken")
 	case groupTools:
-		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR`, or of a .jsonl file")
+		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR` or a .jsonl file; sample for those that come along")
 		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
 		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")

@@ -360,6 +360,30 @@ func TestTerminalConversation(t *testing.T) {
 	}
 }
 
+// TestTerminalSuggestions: a conversation about the sample documents begins
+// with three questions, unless it is to be quiet.
+func TestTerminalSuggestions(t *testing.T) {
+	model := modelFile(t, `turns: [{text: "Yes."}]`)
+	p := startTerminal(t, 80, nil, "run", "--model", model, "--corpus", "sample")
+	p.wait(1, `for example:\r\n(  [A-Z][a-zA-Z ]+\?\r\n){3}`)
+	p.write("Well?\r")
+	p.wait(1, `answered ·`)
+	p.write("\x04")
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, other := range [][]string{{"--corpus", "sample", "--quiet"}, nil} {
+		p := startTerminal(t, 80, nil, append([]string{"run", "--model", model}, other...)...)
+		p.wait(1, `> `)
+		p.write("Well?\r")
+		p.wait(1, `Yes\.`)
+		p.write("\x04")
+		if code := p.exit(); code != 0 || strings.Contains(p.output(), "example") {
+			t.Errorf("%q: exit code %d:\n%s", other, code, p.output())
+		}
+	}
+}
+
 // TestTerminalConversationErrors: a fault of the server does not end a
 // conversation, and does not stay in its prompt.
 func TestTerminalConversationErrors(t *testing.T) {

@@ -25,6 +25,9 @@ type Question struct {
 	// Documents are the ids on the way to the answer. Where Kind is Missing
 	// there is only the one that is asked about, if there is one.
 	Documents []string `json:"documents"`
+	// Suggested says that the question is a good first one: the built-in model
+	// answers it. Only questions with one hop or two are.
+	Suggested bool `json:"suggested"`
 	// Missing is the part of the question that the documents do not tell.
 	Missing string `json:"missing"`
 }
@@ -39,4 +42,19 @@ func Questions() []Question {
 		panic(fmt.Sprintf("questions.json: %v", err)) // it is part of the program
 	}
 	return list
+}
+
+// Suggestions gives three questions to begin with: two with one hop and one
+// with two. Each turn gives others, until all that are suggested had theirs.
+func Suggestions(turn int) []Question {
+	var one, two []Question
+	for _, q := range Questions() {
+		switch {
+		case q.Suggested && q.Kind == OneHop:
+			one = append(one, q)
+		case q.Suggested && q.Kind == TwoHops:
+			two = append(two, q)
+		}
+	}
+	return []Question{one[2*turn%len(one)], one[(2*turn+1)%len(one)], two[turn%len(two)]}
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -218,5 +219,34 @@ func TestSearchFinds(t *testing.T) {
 			}
 			finds(all[id].title, id)
 		}
+	}
+}
+
+// Every suggested question has its turn, and those of one turn differ.
+func TestSuggestions(t *testing.T) {
+	want := map[string]bool{}
+	for _, q := range Questions() {
+		if q.Suggested {
+			want[q.Question] = true
+			if q.Kind == Missing {
+				t.Errorf("%q has no answer to show", q.Question)
+			}
+		}
+	}
+	got := map[string]bool{}
+	for turn := range 366 {
+		list := Suggestions(turn + 1)
+		for i, q := range list {
+			got[q.Question] = true
+			if slices.IndexFunc(list, func(o Question) bool { return o.Question == q.Question }) != i {
+				t.Errorf("turn %d suggests %q twice", turn+1, q.Question)
+			}
+		}
+		if len(list) != 3 || list[2].Kind != TwoHops {
+			t.Errorf("turn %d suggests %+v", turn+1, list)
+		}
+	}
+	if len(want) < 12 || !maps.Equal(got, want) {
+		t.Errorf("of %d questions to suggest %d are", len(want), len(got))
 	}
 }
