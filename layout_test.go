@@ -25,7 +25,7 @@ var rules = []struct {
 		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...", "github.com/ollama/ollama/types/model",
 		"github.com/santhosh-tekuri/jsonschema/v6",
 	}},
-	{"stopgap/models/tokenizer", []string{"github.com/ollama/ollama/fs/...", "github.com/dlclark/regexp2/v2/...", "github.com/daulet/tokenizers"}},
+	{"stopgap/models/tokenizer", []string{"github.com/ollama/ollama/fs/...", "github.com/dlclark/regexp2/v2/...", "golang.org/x/text/...", "github.com/daulet/tokenizers"}},
 	{"stopgap/tools", []string{
 		"github.com/santhosh-tekuri/jsonschema/v6/...", "github.com/agnivade/levenshtein", "golang.org/x/text/...", "golang.org/x/sync/...",
 	}},

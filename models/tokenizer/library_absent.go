@@ -1,0 +1,16 @@
+//go:build !hftokenizers
+
+package tokenizer
+
+const libraryHint = "Hugging Face's library reads it: \"make tokenizers\" builds it, and the build tag hftokenizers links it"
+
+// fromLibrary says what reads the file.
+func fromLibrary(_ []byte, _ *jsonFile, why *UnsupportedError) (*Tokenizer, error) {
+	why.Hint = libraryHint
+	return nil, why
+}
+
+// other says what reads a GGUF file that is no byte-level BPE.
+func (m metadata) other(model string) (*Tokenizer, error) {
+	return nil, unsupportedModel(model, libraryHint)
+}
