@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/ollama/ollama/fs/ggml"
 )
@@ -40,8 +41,10 @@ func readMetadata(r io.ReadSeeker) (info map[string]any, err error) {
 	}
 	kv := file.KV()
 	info = make(map[string]any)
-	for _, key := range []string{"model", "pre", "bos_token_id", "add_bos_token", "add_space_prefix", "eos_token_id", "eot_token_id", "eom_token_id"} {
-		info[prefix+key] = kv[prefix+key]
+	for key, value := range kv {
+		if reflect.ValueOf(value).Kind() != reflect.Pointer { // an array
+			info[key] = value
+		}
 	}
 	for _, key := range []string{"tokens", "merges"} {
 		info[prefix+key] = kv.Strings(prefix + key)
@@ -69,7 +72,7 @@ func checkGGUF(r io.ReadSeeker) error {
 	h := &header{r: bufio.NewReaderSize(r, 64<<10), left: uint64(size), order: binary.LittleEndian}
 	switch magic := h.uint32(); magic {
 	case ggml.FILE_MAGIC_GGUF_LE:
-	case ggml.FILE_MAGIC_GGUF_BE:
+	case ggml.FILE_MAGIC_GGUF_BE: // the whole file has its bytes the other way round
 		h.order = binary.BigEndian
 	default:
 		return fmt.Errorf("it begins with %#08x", magic)
