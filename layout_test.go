@@ -40,6 +40,9 @@ var rules = []struct {
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
 	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
+	// How the built-in model is trained and examined: it plays the whole loop.
+	{"stopgap/models/builtin/train/...", []string{
+		"stopgap/models", "stopgap/models/builtin/train", "stopgap/runner", "stopgap/template", "stopgap/tools/..."}},
 	{"stopgap/cmd/...", []string{"..."}},
 }
 
@@ -47,7 +50,7 @@ var rules = []struct {
 var leaves = []string{"stopgap/stopping", "stopgap/template", "stopgap/models", "stopgap/tools"}
 
 // printers are packages that may print, log or exit. Nothing else does.
-var printers = []string{"stopgap/cmd/", "stopgap/internal/automaton/", "stopgap/internal/stopbench", "stopgap/docs"}
+var printers = []string{"stopgap/cmd/", "stopgap/internal/automaton/", "stopgap/internal/stopbench", "stopgap/docs", "stopgap/models/builtin/train/"}
 
 type listed struct {
 	ImportPath string
@@ -136,8 +139,8 @@ func TestStoppingStandsAlone(t *testing.T) {
 func TestLeavesNeverImportEachOther(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, leaf := range leaves {
-			if !covers(leaf+"/...", p.ImportPath) {
-				continue
+			if !covers(leaf+"/...", p.ImportPath) || covers("stopgap/models/builtin/train/...", p.ImportPath) {
+				continue // the training is no part of what is shipped
 			}
 			for _, other := range leaves {
 				if other == leaf {

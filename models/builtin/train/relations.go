@@ -1,0 +1,326 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A value is what a fact says: a text as it stands in the sentence, and the
+// entity that it names, if any.
+type value struct {
+	text   string
+	entity *entity
+}
+
+// A relation is how a fact is told and asked. In its texts E is the entity at
+// the beginning of a sentence, e inside of one, P its pronoun, I the possessive
+// one, and V the value, each between braces.
+type relation struct {
+	key   string // tells relations of one document apart
+	tell  []string
+	again []string // with the pronoun, after a first sentence
+	ask   []string // without the question mark
+	told  []string // indirectly: Tell me …
+	names []string // noun phrases for the value: the designer of {e}
+	wants string   // kind of the value
+}
+
+func fill(pattern string, e entity, v string) string {
+	return strings.NewReplacer("{E}", e.start(), "{e}", e.name, "{P}", e.pronoun, "{I}", e.its(), "{V}", v).Replace(pattern)
+}
+
+// word draws a word from a list, or makes one up.
+func (w *writer) word(list []string) string {
+	if w.chance(0.15) {
+		return w.coined()
+	}
+	return drawn(w, list)
+}
+
+// relation draws how one fact is told. linked asks for one whose value is an
+// entity and which has a noun phrase for it.
+func (w *writer) relation(linked bool) relation {
+	for {
+		var r relation
+		switch n := w.IntN(25); {
+		case n >= 22 && !w.exam:
+			r = pick(w, curated)
+		case n < 7:
+			r = w.nounRelation(linked)
+		case n < 11:
+			r = w.deedRelation()
+		case n < 13:
+			r = w.placeRelation()
+		case n < 15:
+			r = w.eventRelation()
+		case n < 17:
+			r = w.actRelation()
+		case n < 19:
+			r = w.stateRelation()
+		case n < 20:
+			r = w.measureRelation()
+		case n < 21:
+			r = w.countRelation()
+		default:
+			r = w.kinRelation()
+		}
+		if !linked || len(r.names) > 0 {
+			return r
+		}
+	}
+}
+
+func (w *writer) nounRelation(linked bool) relation {
+	n := w.word(nouns)
+	r := relation{
+		key:   n,
+		tell:  []string{"The " + n + " of {e} is {V}.", "The " + n + " of {e} is {V}.", "{E} has {V} as its " + n + ".", "{V} is the " + n + " of {e}."},
+		again: []string{"{I} " + n + " is {V}.", "{I} " + n + " is {V}.", "The " + n + " is {V}.", "{I} " + n + " is called {V}."},
+		ask:   []string{"What is the " + n + " of {e}", "What is the " + n + " of {e}", "Which " + n + " does {e} have", "What " + n + " does {e} have"},
+		told:  []string{"the " + n + " of {e}", "what the " + n + " of {e} is", "which " + n + " {e} has"},
+		names: []string{"the " + n + " of {e}"},
+		wants: "any",
+	}
+	if w.chance(0.5) {
+		r.wants = "person"
+		r.ask = []string{"Who is the " + n + " of {e}", "Who is the " + n + " of {e}", "What is the name of the " + n + " of {e}"}
+		r.told = []string{"who the " + n + " of {e} is", "the name of the " + n + " of {e}"}
+	} else if linked {
+		r.wants = "entity"
+	}
+	return r
+}
+
+func agent(base string) string {
+	if strings.HasSuffix(base, "e") {
+		return base + "r"
+	}
+	return base + "er"
+}
+
+func (w *writer) deedRelation() relation {
+	base := w.word(deeds)
+	p := past(base)
+	return relation{
+		key:   base,
+		tell:  []string{"{E} was " + p + " by {V}.", "{E} was " + p + " by {V}.", "{V} " + p + " {e}."},
+		again: []string{"{P} was " + p + " by {V}.", "{P} was " + p + " by {V}.", "{P} was later " + p + " by {V}."},
+		ask:   []string{"Who " + p + " {e}", "Who " + p + " {e}", "By whom was {e} " + p, "Which person " + p + " {e}"},
+		told:  []string{"who " + p + " {e}", "by whom {e} was " + p, "the name of the person who " + p + " {e}"},
+		names: []string{"the person who " + p + " {e}", "the " + agent(base) + " of {e}"},
+		wants: "person",
+	}
+}
+
+func (w *writer) placeRelation() relation {
+	v := pick(w, places)
+	prep := pick(w, []string{"in", "in", "in", "on", "near", "at"})
+	return relation{
+		key:   v[0],
+		tell:  []string{"{E} " + v[1] + " " + prep + " {V}."},
+		again: []string{"{P} " + v[1] + " " + prep + " {V}."},
+		ask:   []string{"Where does {e} " + v[0], "Where does {e} " + v[0], "In which place does {e} " + v[0]},
+		told:  []string{"where {e} " + v[1]},
+		names: []string{"the place where {e} " + v[1]},
+		wants: "place",
+	}
+}
+
+func (w *writer) eventRelation() relation {
+	v := drawn(w, events)
+	if w.chance(0.2) {
+		v = past(w.word(deeds))
+	}
+	if w.chance(0.5) {
+		return relation{
+			key:   v + " in",
+			tell:  []string{"{E} was " + v + " in {V}."},
+			again: []string{"{P} was " + v + " in {V}."},
+			ask:   []string{"Where was {e} " + v, "In which place was {e} " + v},
+			told:  []string{"where {e} was " + v},
+			names: []string{"the place where {e} was " + v},
+			wants: "place",
+		}
+	}
+	return relation{
+		key:   v + " in",
+		tell:  []string{"{E} was " + v + " in {V}."},
+		again: []string{"{P} was " + v + " in {V}."},
+		ask:   []string{"When was {e} " + v, "When was {e} " + v, "In which year was {e} " + v, "In what year was {e} " + v},
+		told:  []string{"when {e} was " + v, "in which year {e} was " + v},
+		wants: "year",
+	}
+}
+
+func (w *writer) actRelation() relation {
+	base := w.word(acts)
+	s := third(base)
+	return relation{
+		key:   base,
+		tell:  []string{"{E} " + s + " {V}."},
+		again: []string{"{P} " + s + " {V}.", "{P} also " + s + " {V}."},
+		ask:   []string{"What does {e} " + base, "What does {e} " + base, "Which thing does {e} " + base},
+		told:  []string{"what {e} " + s},
+		names: []string{"the thing that {e} " + s},
+		wants: "any",
+	}
+}
+
+func (w *writer) stateRelation() relation {
+	s := drawn(w, states)
+	return relation{
+		key:   s,
+		tell:  []string{"{E} is " + s + " {V}."},
+		again: []string{"{P} is " + s + " {V}."},
+		ask:   []string{"What is {e} " + s, "What is {e} " + s, "Who or what is {e} " + s},
+		told:  []string{"what {e} is " + s},
+		names: []string{"the thing that {e} is " + s},
+		wants: "any",
+	}
+}
+
+func (w *writer) measureRelation() relation {
+	m := pick(w, measures)
+	return relation{
+		key:   m[0],
+		tell:  []string{"{E} is {V} " + m[1] + " " + m[0] + "."},
+		again: []string{"{P} is {V} " + m[1] + " " + m[0] + "."},
+		ask:   []string{"How " + m[0] + " is {e}"},
+		told:  []string{"how " + m[0] + " {e} is"},
+		wants: "number " + m[1],
+	}
+}
+
+func (w *writer) countRelation() relation {
+	n := drawn(w, counted)
+	return relation{
+		key:   n,
+		tell:  []string{"{E} has {V} " + n + ".", "There are {V} " + n + " in {e}."},
+		again: []string{"{P} has {V} " + n + "."},
+		ask:   []string{"How many " + n + " does {e} have", "How many " + n + " are there in {e}"},
+		told:  []string{"how many " + n + " {e} has"},
+		wants: "number",
+	}
+}
+
+// kinRelation says what an entity is, and where.
+func (w *writer) kinRelation() relation {
+	k := drawn(w, kinds)
+	if w.chance(0.5) {
+		return relation{
+			key:   "kind",
+			tell:  []string{"{E} is a {V}.", "{E} is a kind of {V}."},
+			again: []string{"{P} is a {V}."},
+			ask:   []string{"What is {e}", "What kind of thing is {e}"},
+			told:  []string{"what {e} is"},
+			wants: "kind",
+		}
+	}
+	prep := pick(w, []string{"in", "in", "on", "near", "from"})
+	return relation{
+		key:   "kind",
+		tell:  []string{"{E} is a " + k + " " + prep + " {V}.", "{E} is the oldest " + k + " " + prep + " {V}."},
+		again: []string{"{P} is a " + k + " " + prep + " {V}."},
+		ask:   []string{"Where is {e}", "Where is {e}", "Where can one find {e}"},
+		told:  []string{"where {e} is", "where to find {e}"},
+		names: []string{"the place where {e} is"},
+		wants: "place",
+	}
+}
+
+func (w *writer) chineseRelation() relation {
+	n := drawn(w, zhNouns)
+	switch w.IntN(5) {
+	case 0:
+		return relation{key: "设计", tell: []string{"{e}由{V}设计。", "{e}是{V}设计的。"}, again: []string{"它由{V}设计。"},
+			ask: []string{"谁设计了{e}", "{e}是谁设计的"}, names: []string{"{e}的设计者"}, wants: "person"}
+	case 1:
+		return relation{key: "建于", tell: []string{"{e}建于{V}年。"}, again: []string{"它建于{V}年。"},
+			ask: []string{"{e}建于哪一年", "{e}是哪一年建的"}, wants: "year"}
+	case 2:
+		return relation{key: "位于", tell: []string{"{e}位于{V}。"}, again: []string{"它位于{V}。"},
+			ask: []string{"{e}位于哪里", "{e}在哪里"}, names: []string{"{e}所在的地方"}, wants: "place"}
+	}
+	return relation{key: n, tell: []string{"{e}的" + n + "是{V}。"}, again: []string{"它的" + n + "是{V}。"},
+		ask: []string{"{e}的" + n + "是什么", "{e}的" + n + "是谁", "什么是{e}的" + n}, names: []string{"{e}的" + n}, wants: "any"}
+}
+
+// value draws what a relation of an entity says.
+func (w *writer) value(r relation, chinese, linked bool) value {
+	named := func(e entity) value { return value{e.name, &e} }
+	if chinese {
+		switch {
+		case r.wants == "year":
+			return value{text: fmt.Sprint(1000 + w.IntN(1030))}
+		case r.wants == "any" && !linked && w.chance(0.3):
+			return value{text: pick(w, strings.Fields("铜 盐 丝绸 木头 红色 蓝色 金色 三百米 七天 大米 茶叶 石头 玻璃 音乐 数学 羊毛"))}
+		}
+		return named(w.chineseEntity())
+	}
+	kind, unit, _ := strings.Cut(r.wants, " ")
+	switch kind {
+	case "person":
+		return named(w.person())
+	case "entity":
+		return named(w.entity())
+	case "place":
+		if w.chance(0.2) {
+			return named(w.thing())
+		}
+		e := entity{title: w.coinedName(), kind: "place", pronoun: "It"}
+		if w.chance(0.3) {
+			e.title = pick(w, []string{"Port", "Lake", "Mount", "Upper", "Saint", "Cape"}) + " " + e.title
+		}
+		e.name = e.title
+		return named(e)
+	case "year":
+		return value{text: w.date()}
+	case "number":
+		n := fmt.Sprint(2 + w.IntN(998))
+		switch {
+		case unit == "" && w.chance(0.4):
+			n = pick(w, strings.Fields("two three four five six seven eight nine ten eleven twelve twenty forty ninety"))
+		case w.chance(0.15):
+			n = fmt.Sprintf("%d.%d", 1+w.IntN(99), w.IntN(10))
+		case w.chance(0.15):
+			n = fmt.Sprintf("%d,%03d", 1+w.IntN(99), w.IntN(1000))
+		}
+		return value{text: n}
+	case "kind":
+		return value{text: drawn(w, kinds)}
+	case "colour":
+		return value{text: drawn(w, colours)}
+	case "plain":
+		return value{text: drawn(w, plain)}
+	case "month":
+		return value{text: pick(w, months)}
+	case "trade":
+		return value{text: drawn(w, trades)}
+	}
+	if linked {
+		return named(w.entity())
+	}
+	switch w.IntN(8) {
+	case 0:
+		return value{text: drawn(w, colours)}
+	case 1:
+		return value{text: drawn(w, plain)}
+	case 2:
+		return value{text: drawn(w, plain) + " and " + drawn(w, plain)}
+	case 3:
+		return value{text: drawn(w, adjectives) + " " + drawn(w, things)}
+	case 4:
+		return value{text: w.coined()}
+	case 5:
+		return value{text: "a " + drawn(w, adjectives) + " " + drawn(w, things)}
+	}
+	return named(w.entity())
+}
+
+func (w *writer) date() string {
+	year := fmt.Sprint(1000 + w.IntN(1030))
+	if w.chance(0.12) {
+		return pick(w, months) + " " + year
+	}
+	return year
+}
