@@ -45,11 +45,10 @@ func (w *writer) guidance() string {
 // open writes the beginning of the prompt. What the format says in prose is
 // changed now and then, as somebody who edits a format would: the model is to
 // read the tags, the tools and the question.
-func (p *play) open(parts []template.Part) {
-	change := p.chance(0.5)
+func (p *play) open(parts []template.Part, edit bool) {
 	var b strings.Builder
 	for _, part := range parts {
-		if part.Source != template.FromTemplate || !change {
+		if part.Source != template.FromTemplate || !edit {
 			b.WriteString(part.Text)
 			continue
 		}

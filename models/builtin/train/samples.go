@@ -76,19 +76,24 @@ type play struct {
 }
 
 func (p *play) perform(hard float64) (Sample, error) {
-	w := p.writer
-	p.finder = w.finder()
+	p.finder = p.writer.finder()
 	searches := p.format.Name == "search-r1"
 	if searches {
 		p.finder = finder{realTools[0], "query"}
 	}
 	list, exchanges := p.scene(hard, searches)
+	return p.write(p.opening(list, exchanges[0].question), exchanges, p.chance(0.5))
+}
+
+// write writes the sample of a scene. Where the prompt is edited it is not
+// quite the format's own.
+func (p *play) write(o template.Opening, exchanges []exchange, edit bool) (Sample, error) {
 	p.sample.Kind = exchanges[0].kind
-	parts, err := p.format.Open(p.opening(list, exchanges[0].question))
+	parts, err := p.format.Open(o)
 	if err != nil {
 		return Sample{}, err
 	}
-	p.open(parts)
+	p.open(parts, edit)
 	p.inThink = p.format.Think.Opened
 	for i, ex := range exchanges {
 		if i > 0 {
@@ -100,12 +105,16 @@ func (p *play) perform(hard float64) (Sample, error) {
 			return Sample{}, err
 		}
 	}
-	end := "<|im_end|>"
-	if p.format.Name == "react" {
-		end = "<|endoftext|>"
-	}
-	p.learn(end)
+	p.learn(endOf(p.format))
 	return p.sample, nil
+}
+
+// endOf is the token that ends a conversation.
+func endOf(f *template.Format) string {
+	if f.Name == "react" {
+		return "<|endoftext|>"
+	}
+	return "<|im_end|>"
 }
 
 // scene draws the tools and the questions of a sample.
