@@ -61,8 +61,8 @@ func (w *writer) coined() string {
 }
 
 func capital(s string) string {
-	if s == "" {
-		return s
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s // has no capital
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -164,8 +164,11 @@ func (w *writer) ask(c chain) (question, query string) {
 		query = fill(pick(w, last.ask), about, "")
 		question = query + pick(w, []string{"?", "?", "?", "?", ""})
 	}
-	if len(c.relations) == 2 {
+	switch {
+	case len(c.relations) == 2:
 		query = about.name
+	case last.query != "":
+		query = fill(last.query, c.subject, "")
 	}
 	return question, query
 }
@@ -215,6 +218,9 @@ func (w *writer) exchange(x *world, c chain, hits int) exchange {
 // next is the question again, with what the last step found in place of the
 // words for it.
 func (w *writer) next(question string, r, next relation, c chain, hop int) string {
+	if next.query != "" {
+		return fill(next.query, entity{name: c.values[hop].text}, "")
+	}
 	for _, n := range r.names {
 		if phrase := fill(n, c.subject, ""); strings.Contains(question, phrase) {
 			q := strings.Replace(question, phrase, c.values[hop].text, 1)

@@ -23,6 +23,7 @@ type relation struct {
 	told  []string // indirectly: Tell me …
 	names []string // noun phrases for the value: the designer of {e}
 	wants string   // kind of the value
+	query string   // what to search for, where it is not the question
 }
 
 func fill(pattern string, e entity, v string) string {
@@ -42,8 +43,10 @@ func (w *writer) word(list []string) string {
 func (w *writer) relation(linked bool) relation {
 	for {
 		var r relation
-		switch n := w.IntN(25); {
-		case n >= 22 && !w.exam:
+		switch n := w.IntN(27); {
+		case n >= 25:
+			r = w.partRelation()
+		case n >= 22 && n < 25 && !w.exam:
 			r = pick(w, curated)
 		case n < 7:
 			r = w.nounRelation(linked)
@@ -71,24 +74,74 @@ func (w *writer) relation(linked bool) relation {
 }
 
 func (w *writer) nounRelation(linked bool) relation {
-	n := w.word(nouns)
+	n := w.noun()
+	is := pick(w, []string{"is", "is", "is", "is", "is", "was"})
 	r := relation{
 		key:   n,
-		tell:  []string{"The " + n + " of {e} is {V}.", "The " + n + " of {e} is {V}.", "{E} has {V} as its " + n + ".", "{V} is the " + n + " of {e}."},
-		again: []string{"{I} " + n + " is {V}.", "{I} " + n + " is {V}.", "The " + n + " is {V}.", "{I} " + n + " is called {V}."},
-		ask:   []string{"What is the " + n + " of {e}", "What is the " + n + " of {e}", "Which " + n + " does {e} have", "What " + n + " does {e} have"},
+		tell:  []string{"The " + n + " of {e} " + is + " {V}.", "The " + n + " of {e} " + is + " {V}.", "{E} has {V} as its " + n + ".", "{V} " + is + " the " + n + " of {e}."},
+		again: []string{"{I} " + n + " " + is + " {V}.", "{I} " + n + " " + is + " {V}.", "The " + n + " " + is + " {V}.", "{I} " + n + " is called {V}."},
+		ask: []string{"What " + is + " the " + n + " of {e}", "What " + is + " the " + n + " of {e}", "What is the " + n + " of {e} called",
+			"Which " + n + " does {e} have", "What " + n + " does {e} have"},
 		told:  []string{"the " + n + " of {e}", "what the " + n + " of {e} is", "which " + n + " {e} has"},
 		names: []string{"the " + n + " of {e}"},
 		wants: "any",
 	}
 	if w.chance(0.5) {
 		r.wants = "person"
-		r.ask = []string{"Who is the " + n + " of {e}", "Who is the " + n + " of {e}", "What is the name of the " + n + " of {e}"}
+		r.ask = []string{"Who " + is + " the " + n + " of {e}", "Who " + is + " the " + n + " of {e}", "What is the name of the " + n + " of {e}"}
 		r.told = []string{"who the " + n + " of {e} is", "the name of the " + n + " of {e}"}
 	} else if linked {
 		r.wants = "entity"
 	}
 	return r
+}
+
+// noun draws a noun, with an adjective now and then: oldest recipe.
+func (w *writer) noun() string {
+	n := w.word(nouns)
+	if w.chance(0.2) {
+		n = drawn(w, degrees) + " " + n
+	}
+	return n
+}
+
+// partRelation is about a part of an entity: Who ground the mirror of the
+// Lantern? The words for the part are what to search for, as in a question with
+// two hops, but the first document tells all.
+func (w *writer) partRelation() relation {
+	n := w.noun()
+	p := past(w.word(deeds))
+	m := pick(w, measures)
+	r := relation{
+		key:   n,
+		tell:  []string{"The " + n + " of {e} was " + p + " by {V}.", "{V} " + p + " the " + n + " of {e}."},
+		again: []string{"{I} " + n + " was " + p + " by {V}.", "{I} " + n + " was " + p + " by {V}."},
+		ask:   []string{"Who " + p + " the " + n + " of {e}", "Who " + p + " the " + n + " of {e}", "By whom was the " + n + " of {e} " + p},
+		told:  []string{"who " + p + " the " + n + " of {e}"},
+		wants: "person",
+		query: "the " + n + " of {e}",
+	}
+	switch w.IntN(3) {
+	case 0:
+		r.tell = []string{"The " + n + " of {e} is {V} " + m[0] + "."}
+		r.again = []string{"{I} " + n + " is {V} " + m[0] + "."}
+		r.ask, r.told = []string{"How " + m[0] + " is the " + n + " of {e}"}, []string{"how " + m[0] + " the " + n + " of {e} is"}
+		r.wants = "number " + m[1]
+	case 1:
+		r.tell = []string{"The " + n + " of {e} was " + p + " in {V}."}
+		r.again = []string{"{I} " + n + " was " + p + " in {V}."}
+		r.ask, r.told = []string{"When was the " + n + " of {e} " + p}, []string{"when the " + n + " of {e} was " + p}
+		r.wants = "year"
+	}
+	return r
+}
+
+// article puts a or an before a word.
+func article(word string) string {
+	if strings.ContainsAny(word[:1], "aeiou") {
+		return "an " + word
+	}
+	return "a " + word
 }
 
 func agent(base string) string {
@@ -107,7 +160,7 @@ func (w *writer) deedRelation() relation {
 		again: []string{"{P} was " + p + " by {V}.", "{P} was " + p + " by {V}.", "{P} was later " + p + " by {V}."},
 		ask:   []string{"Who " + p + " {e}", "Who " + p + " {e}", "By whom was {e} " + p, "Which person " + p + " {e}"},
 		told:  []string{"who " + p + " {e}", "by whom {e} was " + p, "the name of the person who " + p + " {e}"},
-		names: []string{"the person who " + p + " {e}", "the " + agent(base) + " of {e}"},
+		names: []string{"the person who " + p + " {e}", "the " + agent(base) + " of {e}", "the " + agent(base) + " of {e}", "the " + drawn(w, kinds) + " that " + p + " {e}"},
 		wants: "person",
 	}
 }
@@ -183,8 +236,8 @@ func (w *writer) measureRelation() relation {
 	m := pick(w, measures)
 	return relation{
 		key:   m[0],
-		tell:  []string{"{E} is {V} " + m[1] + " " + m[0] + "."},
-		again: []string{"{P} is {V} " + m[1] + " " + m[0] + "."},
+		tell:  []string{"{E} is {V} " + m[0] + "."},
+		again: []string{"{P} is {V} " + m[0] + "."},
 		ask:   []string{"How " + m[0] + " is {e}"},
 		told:  []string{"how " + m[0] + " {e} is"},
 		wants: "number " + m[1],
@@ -229,20 +282,29 @@ func (w *writer) kinRelation() relation {
 }
 
 func (w *writer) chineseRelation() relation {
-	n := drawn(w, zhNouns)
-	switch w.IntN(5) {
-	case 0:
-		return relation{key: "设计", tell: []string{"{e}由{V}设计。", "{e}是{V}设计的。"}, again: []string{"它由{V}设计。"},
-			ask: []string{"谁设计了{e}", "{e}是谁设计的"}, names: []string{"{e}的设计者"}, wants: "person"}
-	case 1:
+	switch n := drawn(w, zhNouns); w.IntN(9) {
+	case 0, 1:
+		d := drawn(w, zhDeeds)
+		return relation{key: d, tell: []string{"{e}由{V}" + d + "。", "{e}是{V}" + d + "的。", "{V}" + d + "了{e}。"}, again: []string{"它由{V}" + d + "。"},
+			ask: []string{"谁" + d + "了{e}", "{e}由谁" + d, "{e}是谁" + d + "的"}, names: []string{"{e}的" + d + "者"}, wants: "person"}
+	case 2:
 		return relation{key: "建于", tell: []string{"{e}建于{V}年。"}, again: []string{"它建于{V}年。"},
 			ask: []string{"{e}建于哪一年", "{e}是哪一年建的"}, wants: "year"}
-	case 2:
-		return relation{key: "位于", tell: []string{"{e}位于{V}。"}, again: []string{"它位于{V}。"},
-			ask: []string{"{e}位于哪里", "{e}在哪里"}, names: []string{"{e}所在的地方"}, wants: "place"}
+	case 3:
+		v := pick(w, []string{"位于", "出生在", "生活在", "安放在", "住在"})
+		return relation{key: v, tell: []string{"{e}" + v + "{V}。"}, again: []string{"它" + v + "{V}。"},
+			ask: []string{"{e}" + v + "哪里", "{e}" + v + "什么地方"}, names: []string{"{e}" + v + "的地方"}, wants: "place"}
+	case 4:
+		u := pick(w, [][2]string{{"长", "公里"}, {"高", "米"}, {"宽", "米"}, {"深", "米"}, {"重", "吨"}})
+		return relation{key: u[0], tell: []string{"{e}" + u[0] + "{V}" + u[1] + "。"}, again: []string{"它" + u[0] + "{V}" + u[1] + "。"},
+			ask: []string{"{e}" + u[0] + "多少" + u[1], "{e}有多" + u[0]}, wants: "number"}
+	case 5:
+		u := pick(w, []string{"根弦", "个房间", "扇窗", "座桥", "名成员", "本书", "艘船"})
+		return relation{key: u, tell: []string{"{e}有{V}" + u + "。"}, again: []string{"它有{V}" + u + "。"}, ask: []string{"{e}有多少" + u}, wants: "number"}
+	default:
+		return relation{key: n, tell: []string{"{e}的" + n + "是{V}。"}, again: []string{"它的" + n + "是{V}。"},
+			ask: []string{"{e}的" + n + "是什么", "{e}的" + n + "是谁", "什么是{e}的" + n}, names: []string{"{e}的" + n}, wants: "any"}
 	}
-	return relation{key: n, tell: []string{"{e}的" + n + "是{V}。"}, again: []string{"它的" + n + "是{V}。"},
-		ask: []string{"{e}的" + n + "是什么", "{e}的" + n + "是谁", "什么是{e}的" + n}, names: []string{"{e}的" + n}, wants: "any"}
 }
 
 // value draws what a relation of an entity says.
@@ -252,6 +314,8 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 		switch {
 		case r.wants == "year":
 			return value{text: fmt.Sprint(1000 + w.IntN(1030))}
+		case r.wants == "number":
+			return value{text: pick(w, []string{fmt.Sprint(2 + w.IntN(900)), pick(w, strings.Fields("两 三 四 五 六 七 八 九 十 十二 十九 二十 三百 一千"))})}
 		case r.wants == "any" && !linked && w.chance(0.3):
 			return value{text: pick(w, strings.Fields("铜 盐 丝绸 木头 红色 蓝色 金色 三百米 七天 大米 茶叶 石头 玻璃 音乐 数学 羊毛"))}
 		}
@@ -285,6 +349,9 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 		case w.chance(0.15):
 			n = fmt.Sprintf("%d,%03d", 1+w.IntN(99), w.IntN(1000))
 		}
+		if unit != "" {
+			n += " " + unit
+		}
 		return value{text: n}
 	case "kind":
 		return value{text: drawn(w, kinds)}
@@ -312,7 +379,7 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 	case 4:
 		return value{text: w.coined()}
 	case 5:
-		return value{text: "a " + drawn(w, adjectives) + " " + drawn(w, things)}
+		return value{text: article(drawn(w, adjectives)) + " " + drawn(w, things)}
 	}
 	return named(w.entity())
 }

@@ -143,7 +143,7 @@ func (p *play) scene(hard float64, searches bool) ([]template.Tool, []exchange) 
 	for hard > 0.3 && count < 3 && w.chance(0.35) {
 		count++
 	}
-	chinese := w.chance(0.08)
+	chinese := w.chance(0.1)
 	var chains []chain
 	for range count {
 		kind := OneHop

@@ -27,6 +27,11 @@ var (
  plumber glazier tanner weaver dyer potter jeweller watchmaker locksmith hinge handle blade shaft lens
  mirror filter valve pump boiler chimney furnace turbine propeller antenna sensor battery keyboard`)
 
+	degrees = strings.Fields(`first last oldest newest largest smallest highest only main official second favourite best
+ longest deepest original famous annual chief`)
+
+	zhDeeds = strings.Fields("设计 发明 建造 创办 发现 写 画 制作 领导 修复 翻译 出版 拍摄 命名 种植")
+
 	zhNouns = strings.Fields(`首都 校长 船长 馆长 颜色 语言 市长 作者 画家 老师 徒弟 邻居 主人 创始人 设计师 建筑师 发明者
  总部 故乡 港口 车站 广场 图书馆 博物馆 材料 燃料 重量 高度 长度 年龄 价格 口号 旗帜 标志 节日 舞蹈 歌曲 食物 饮料 香料
  天敌 栖息地 卫星 直径 温度 名字 别名 搭档 对手 赞助商`)
