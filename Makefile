@@ -18,8 +18,12 @@ build: ## build the command into build/stopgap
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BUILD)/stopgap ./cmd/stopgap
 
 .PHONY: run
-run: build ## ask a real server a question over docs/demo/corpus (sets everything up)
+run: build ## ask the built-in model two questions over the sample documents
 	@docs/demo/run.sh
+
+.PHONY: demo-ollama
+demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets everything up)
+	@docs/demo/ollama.sh
 
 .PHONY: test
 test: lint jinja ollama cross ## vet, staticcheck, all tests with -race, on the real Ollama

@@ -306,8 +306,8 @@ func reused(t *testing.T, s *ollamatest.Server) {
 	}
 }
 
-// docs/demo/run.sh is what make run does.
-func TestDemonstration(t *testing.T) {
+// docs/demo/ollama.sh is what make demo-ollama does.
+func TestOllamaDemonstration(t *testing.T) {
 	ollama, err := ollamatest.Binary()
 	if err != nil {
 		if os.Getenv("STOPGAP_REQUIRE_OLLAMA") == "1" {
@@ -322,20 +322,27 @@ func TestDemonstration(t *testing.T) {
 	if filepath.Dir(ollama) != filepath.Join(abs, "build") {
 		t.Skip("the Ollama of these tests is not the one in build/, which the demonstration uses")
 	}
+	stdout, stderr := demonstrate(t, "docs/demo/ollama.sh", os.Environ())
+	if want := "Ilse Marrow ground the mirror"; !strings.HasPrefix(stdout, want) || !strings.Contains(stderr, "starting Ollama") {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+}
+
+// demonstrate does what a demonstration's target of the Makefile does.
+func demonstrate(t *testing.T, script string, env []string) (stdout, stderr string) {
+	t.Helper()
 	build := exec.Command("make", "build")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}
-	var stdout, stderr strings.Builder
-	run := exec.Command("docs/demo/run.sh")
-	run.Dir, run.Stdout, run.Stderr = root, &stdout, &stderr
+	var out, told strings.Builder
+	run := exec.Command(script)
+	run.Dir, run.Env, run.Stdout, run.Stderr = root, env, &out, &told
 	if err := run.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
+		t.Fatalf("%v\n%s", err, told.String())
 	}
-	if want := "Ilse Marrow ground the mirror"; !strings.HasPrefix(stdout.String(), want) || !strings.Contains(stderr.String(), "starting Ollama") {
-		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
-	}
+	return out.String(), told.String()
 }
 
 // endless is a model that would write on for ever after its call, at the pace
