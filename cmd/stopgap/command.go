@@ -23,7 +23,8 @@ runs the tool, appends its response and continues the same prompt.
 
 Each setting can also stand in the environment (STOPGAP_MODEL for --model) or in
 a configuration file: see "stopgap config --help".`,
-		Example: `  stopgap run "Which rivers cross three capitals?" --corpus ~/notes
+		Example: `  stopgap run
+  stopgap run "Which rivers cross three capitals?" --corpus ~/notes
   stopgap stop --stop-regex "</answer>" answer.txt
   stopgap doctor`,
 		SuggestionsMinimumDistance: 2, DisableFlagsInUseLine: true,

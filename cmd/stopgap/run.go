@@ -32,7 +32,8 @@ ends the generation at the server and still tells what is known; a second one
 ends the command at once.
 
 Exit codes: 0 answered, 1 no answer, 2 wrong usage, 3 the server, 130 interrupted.`,
-		Example: `  stopgap run "What does the contract say about notice?" --corpus ~/contracts
+		Example: `  stopgap run
+  stopgap run "What does the contract say about notice?" --corpus ~/contracts
   stopgap run --model ollama:qwen3:8b "Why is the sky blue?"
   git diff | stopgap run --system "Review this change." --quiet
   stopgap run "…" --json --trace runs.jsonl | jq .event`,
