@@ -267,7 +267,7 @@ func (f *jsonFile) vocabulary() (*vocabulary, error) {
 	place := func(id int, token string, typ Type) error {
 		switch {
 		case id < 0 || id >= limit:
-			return broken("token %q has the id %d, of %d tokens", token, id, len(ids)+len(f.Added))
+			return broken("token %q has the id %d, in a vocabulary of %d", token, id, len(ids))
 		case id >= len(v.tokens):
 			more := id + 1 - len(v.tokens)
 			v.tokens, v.types = append(v.tokens, make([]string, more)...), append(v.types, make([]Type, more)...)
