@@ -208,7 +208,7 @@ func unknownKinds(t testing.TB) map[string][]byte {
 			"model": object{"type": "Unigram", "unk_id": 0, "vocab": []any{[]any{"<unk>", 0}, []any{"▁a", -1.5}, []any{"b", -2}}, "byte_fallback": false},
 		}),
 		"BPE that falls back to bytes (SentencePiece)": edited(t, func(_, model object) { model["byte_fallback"] = true }),
-		"BPE with dropout":                             edited(t, func(_, model object) { model["dropout"] = 0.1 }),
+		"BPE with dropout": edited(t, func(_, model object) { model["dropout"] = 0.1 }),
 		"BPE with marks inside or at the end of words": edited(t, func(_, model object) { model["end_of_word_suffix"] = "</w>" }),
 		`the normalizer "Lowercase"`:                   edited(t, func(f, _ object) { f["normalizer"] = object{"type": "Lowercase"} }),
 		"the pre-tokenizer's step 1, Split,":           edited(t, func(f, _ object) { f["pre_tokenizer"].(object)["pretokenizers"].([]object)[0] = split(`(a+)+$`) }),

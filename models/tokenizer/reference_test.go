@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,8 +17,6 @@ import (
 
 	ollama "github.com/ollama/ollama/tokenizer"
 )
-
-var update = flag.Bool("update", false, "write the sums of what Hugging Face's library says (with the tag hftokenizers)")
 
 // module gives the folder of a module of go.mod, with the test data of it.
 func module(t testing.TB, path string) string {
