@@ -68,14 +68,40 @@ func capital(s string) string {
 }
 
 func (w *writer) coinedName() string {
-	if w.chance(0.06) { // letters in any order: nothing to guess
-		b := make([]byte, 3+w.IntN(4))
+	if w.exam && w.chance(0.1) || w.chance(0.3) {
+		return capital(w.wild())
+	}
+	return capital(w.coined())
+}
+
+// wild gives a word with nothing to guess: letters in any order, or fragments
+// of words. Each token of the vocabulary gets to be copied that way.
+func (w *writer) wild() string {
+	if w.exam || w.chance(0.3) {
+		b := make([]byte, 3+w.IntN(5))
 		for i := range b {
 			b[i] = byte('a' + w.IntN(26))
 		}
-		return capital(string(b))
+		return string(b)
 	}
-	return capital(w.coined())
+	s := w.fragment() + w.fragment()
+	if len(s) < 4 || w.chance(0.3) {
+		s += w.fragment()
+	}
+	return s
+}
+
+// fragment is a part of a word, of two to five letters.
+func (w *writer) fragment() string {
+	for {
+		word := pick(w, pick(w, [][]string{nouns, nouns, deeds, acts, kinds, things, adjectives, counted, events}))
+		n := 2 + w.IntN(4)
+		if len(word) <= n {
+			continue
+		}
+		at := w.IntN(len(word) - n + 1)
+		return word[at : at+n]
+	}
 }
 
 // An entity is what a document is about.

@@ -32,8 +32,11 @@ func fill(pattern string, e entity, v string) string {
 
 // word draws a word from a list, or makes one up.
 func (w *writer) word(list []string) string {
-	if w.chance(0.15) {
+	switch {
+	case w.chance(0.15):
 		return w.coined()
+	case !w.exam && w.chance(0.15):
+		return w.wild()
 	}
 	return drawn(w, list)
 }

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"stopgap/template"
 )
@@ -32,6 +33,23 @@ type Sample struct {
 type Segment struct {
 	Text  string `json:"text"`
 	Learn bool   `json:"learn,omitempty"`
+	Marks []Mark `json:"marks,omitempty"`
+}
+
+// A Mark is a part of a segment that is hard to get right: characters From to
+// To count Weight times as much as others.
+type Mark struct {
+	From, To int
+	Weight   float64
+}
+
+// mark marks the last place of a text in what was learned last.
+func (p *play) mark(text string, weight float64) {
+	s := &p.sample.Segments[len(p.sample.Segments)-1]
+	if at := strings.LastIndex(s.Text, text); at >= 0 {
+		from := utf8.RuneCountInString(s.Text[:at])
+		s.Marks = append(s.Marks, Mark{from, from + utf8.RuneCountInString(text), weight})
+	}
 }
 
 // A Draw says which sample to write. The same draw gives the same sample.
@@ -140,8 +158,8 @@ func (p *play) scene(hard float64, searches bool) ([]template.Tool, []exchange) 
 	}
 	x := w.world()
 	count := 1
-	for hard > 0.3 && count < 3 && w.chance(0.35) {
-		count++
+	if hard > 0.3 && w.chance(0.85) {
+		count = 2 + w.IntN(5) // several questions share the cost of a prompt
 	}
 	chinese := w.chance(0.1)
 	var chains []chain
@@ -158,7 +176,7 @@ func (p *play) scene(hard float64, searches bool) ([]template.Tool, []exchange) 
 		chains = append(chains, w.plant(x, kind, chinese, hard))
 	}
 	w.Shuffle(len(x.documents), func(i, j int) { x.documents[i], x.documents[j] = x.documents[j], x.documents[i] })
-	hits := pick(w, []int{1, 2, 3, 3, 4, 5, 5})
+	hits := pick(w, []int{1, 1, 2, 2, 3, 3, 4, 5})
 	if hard < 0.3 {
 		hits = 1 + w.IntN(2)
 	}
@@ -166,7 +184,7 @@ func (p *play) scene(hard float64, searches bool) ([]template.Tool, []exchange) 
 	for _, c := range chains {
 		list = append(list, w.exchange(x, c, hits))
 	}
-	return p.offered(searches, w.IntN(1+int(2.5*hard))), list
+	return p.offered(searches, w.IntN(1+int(1.5*hard))), list
 }
 
 // offered are the tools of a run: one that searches, and some more.
@@ -202,6 +220,8 @@ func (p *play) play(ex exchange) error {
 		if err := p.turn(template.Turn{Think: thought, Calls: []template.Call{c}, InThink: p.format.Think.Calls}); err != nil {
 			return err
 		}
+		p.markThought(thought)
+		p.mark(s.argument, 2)
 		result := template.Result{Name: c.Name, Content: s.response}
 		if err := p.goOn(template.Continuation{Results: []template.Result{result}, InThink: p.inThink}, false); err != nil {
 			return err
@@ -211,7 +231,24 @@ func (p *play) play(ex exchange) error {
 			thought = "That is the result."
 		}
 	}
-	return p.turn(template.Turn{Think: thought, Text: ex.answer, Answer: ex.answer, Answered: true})
+	if err := p.turn(template.Turn{Think: thought, Text: ex.answer, Answer: ex.answer, Answered: true}); err != nil {
+		return err
+	}
+	p.markThought(thought)
+	value, _, _ := strings.Cut(ex.answer, " [")
+	p.mark(value, 4)
+	return nil
+}
+
+// markThought marks where a line is chosen, and the judgement on it.
+func (p *play) markThought(thought string) {
+	line, verdict, _ := strings.Cut(thought, "\n")
+	if r := []rune(line); strings.HasSuffix(line, "]") || verdict == "" && strings.HasPrefix(line, "None") {
+		p.mark(string(r[:3]), 2)
+	}
+	if verdict != "" {
+		p.mark(verdict[:4], 4)
+	}
 }
 
 func (p *play) turn(t template.Turn) error {

@@ -34,7 +34,7 @@ type finder struct {
 }
 
 func (w *writer) finder() finder {
-	if w.chance(0.35) {
+	if w.chance(0.25) {
 		return finder{realTools[0], "query"}
 	}
 	names := strings.Fields("search find lookup look_up retrieve search_documents search_notes find_documents kb_search query_index library search_archive wiki file_search")

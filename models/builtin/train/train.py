@@ -35,29 +35,19 @@ class Samples:
         self.random = random.Random(c["seed"] + start)
 
     def sample(self):
-        """One sample: ids, what to learn (1) and what not (0), its format and kind."""
+        """One sample: ids, the weight of each (0: not learned), its format and kind."""
         d = json.loads(self.process.stdout.readline())
         self.next += 1
-        segments = [(s["text"], s.get("learn", False)) for s in d["segments"]]
-        ids, learn = [], []
+        segments = d["segments"]
         if self.random.random() < self.c["joined"]:  # as servers that take text see it
-            text = "".join(s for s, _ in segments)
-            e = self.tokenizer.encode(text)
-            ends, at = [], 0
-            for s, l in segments:
-                at += len(s)
-                ends.append((at, l))
-            k = 0
-            for i, (a, _) in zip(e.ids, e.offsets):
-                while a >= ends[k][0]:
-                    k += 1
-                ids.append(i)
-                learn.append(ends[k][1])
+            pieces = [("".join(s["text"] for s in segments), [w for s in segments for w in weights(s)])]
         else:
-            for s, l in segments:
-                e = self.tokenizer.encode(s).ids
-                ids += e
-                learn += [l] * len(e)
+            pieces = [(s["text"], weights(s)) for s in segments]
+        ids, learn = [], []
+        for text, weight in pieces:
+            e = self.tokenizer.encode(text)
+            ids += e.ids
+            learn += [max(weight[a : max(b, a + 1)]) for a, b in e.offsets]
         n = self.c["longest"] + 1
         return ids[:n], learn[:n], d["format"], d["kind"]
 
@@ -80,22 +70,32 @@ class Samples:
         return batches
 
 
+def weights(segment):
+    """The weight of each character of a segment."""
+    out = [1.0 if segment.get("learn") else 0.0] * len(segment["text"])
+    for m in segment.get("marks", ()):
+        for i in range(m["From"], m["To"]):
+            out[i] = max(out[i], m["Weight"])
+    return out
+
+
 def tensors(batch):
-    """Gives inputs, targets and weights (learn or not, -1 for padding)."""
+    """Gives inputs, targets and weights (-1 for padding)."""
     n = max(len(s[0]) for s in batch)
     ids = torch.zeros(len(batch), n, dtype=torch.long)
-    learn = torch.full((len(batch), n), -1)
+    learn = torch.full((len(batch), n), -1.0)
     for i, (s, l, *_) in enumerate(batch):
         ids[i, : len(s)] = torch.tensor(s)
-        learn[i, : len(s)] = torch.tensor(l, dtype=torch.long)
+        learn[i, : len(s)] = torch.tensor(l)
     return ids[:, :-1], ids[:, 1:], learn[:, 1:]
 
 
 def loss_of(model, run, batch, aside):
     x, y, learn = tensors(batch)
     hidden = run(x)
-    chosen = learn == 1
-    loss = F.cross_entropy(model.logits(hidden[chosen]), y[chosen])
+    chosen = learn > 0
+    each = F.cross_entropy(model.logits(hidden[chosen]), y[chosen], reduction="none")
+    loss = (each * learn[chosen]).sum() / learn[chosen].sum()
     if aside:
         other = (learn == 0) & (torch.rand(learn.shape) < 0.5)
         loss = loss + aside * F.cross_entropy(model.logits(hidden[other]), y[other])
@@ -116,8 +116,8 @@ def examine(model, c, tokenizer, generate, number=96):
         for _ in range(number):
             s = exam.sample()
             x, y, learn = tensors([s])
-            hidden = model(x)[learn == 1]
-            ok = bool((model.logits(hidden).argmax(-1) == y[learn == 1]).all())
+            hidden = model(x)[learn > 0]
+            ok = bool((model.logits(hidden).argmax(-1) == y[learn > 0]).all())
             for key in (s[2], s[3], "all"):
                 right[key] = right.get(key, 0) + ok
                 count[key] = count.get(key, 0) + 1
