@@ -23,8 +23,9 @@ var rules = []struct {
 	{"stopgap/models", []string{
 		"github.com/ollama/ollama/api", "github.com/ollama/ollama/envconfig", "github.com/tmaxmax/go-sse",
 		"github.com/cenkalti/backoff/v5", "github.com/goccy/go-yaml/...", "github.com/ollama/ollama/types/model",
-		"github.com/santhosh-tekuri/jsonschema/v6",
+		"github.com/santhosh-tekuri/jsonschema/v6", "stopgap/models/builtin", "stopgap/models/tokenizer",
 	}},
+	{"stopgap/models/builtin", []string{"stopgap/models/tokenizer", "github.com/ollama/ollama/fs/ggml", "github.com/viterin/vek/..."}},
 	{"stopgap/models/tokenizer", []string{"github.com/ollama/ollama/fs/...", "github.com/dlclark/regexp2/v2/...", "golang.org/x/text/...", "github.com/daulet/tokenizers"}},
 	{"stopgap/tools", []string{
 		"github.com/santhosh-tekuri/jsonschema/v6/...", "github.com/agnivade/levenshtein", "golang.org/x/text/...", "golang.org/x/sync/...",
@@ -37,6 +38,7 @@ var rules = []struct {
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/runner"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
+	{"stopgap/internal/tinymodel", []string{"github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
 	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},

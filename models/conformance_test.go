@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stopgap/internal/automaton"
 )
 
 // A dialect is how a protocol says what every test needs.
@@ -198,9 +200,10 @@ func (f *fake) open(t *testing.T, opts Options) Model {
 // A conforming is a model with a known answer, and a way to see that its
 // requests are over.
 type conforming struct {
-	name  string
-	model Model
-	idle  func() bool
+	name      string
+	model     Model
+	idle      func() bool
+	generated int // tokens
 }
 
 const conformingText = "one two three"
@@ -214,17 +217,36 @@ func everyProtocol(t *testing.T) []conforming {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			return f.active == 0
-		}})
+		}, 3})
 	}
+	idle := func() bool { return true }
+	m, err := Open("builtin:"+automatonFile(t, automaton.Turn{After: ".", Text: conformingText}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, conforming{"builtin", m, idle, 4}) // the end-of-generation token counts
 	path := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(path, []byte("turns: [{text: "+conformingText+"}]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Open("script:"+path, Options{})
+	if m, err = Open("script:"+path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return append(all, conforming{"script", m, idle, 3})
+}
+
+// automatonFile writes a model file that says what the turns are.
+func automatonFile(t testing.TB, turns ...automaton.Turn) string {
+	t.Helper()
+	a, err := automaton.Compile(automaton.Script{Turns: turns})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(all, conforming{"script", m, func() bool { return true }})
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := a.WriteFile(path, automaton.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // waitFor waits for something that another goroutine does.
@@ -248,7 +270,7 @@ func TestConformance(t *testing.T) {
 				got := complete(t, m.model, request)
 				check(t, "text", got.text, conformingText)
 				check(t, "finish", got.final.Finish, FinishStop)
-				check(t, "generated", got.final.Usage.Generated, Known(3))
+				check(t, "generated", got.final.Usage.Generated, Known(m.generated))
 				if got.final.Timings.Total < got.final.Timings.FirstToken {
 					t.Errorf("timings are %+v", got.final.Timings)
 				}

@@ -17,17 +17,17 @@ import (
 
 // A Finding is what was found at one address where a server may listen.
 type Finding struct {
-	Server string // "ollama", "llama-server", or "openai-style server"
-	URL    string
+	Server string   // "ollama", "llama-server", "openai-style server", or "builtin"
+	URL    string   // empty for the built-in model
 	Ref    string   // the model to use there, empty where there is none
 	Why    string   // why this model: "it is loaded", …
 	Models []Listed // the models that the server has
 	Err    error    // why there is no model here
 }
 
-// reason is why there is no model here, in a few words: what listens there may
+// Reason is why there is no model here, in a few words: what listens there may
 // be anything, and its pages say nothing.
-func (f Finding) reason() string {
+func (f Finding) Reason() string {
 	var (
 		un *UnreachableError
 		se *ServerError
@@ -61,15 +61,14 @@ var openaiAddresses = [...]string{"http://127.0.0.1:8000", "http://127.0.0.1:300
 
 // Discover looks for a model on this machine, at Ollama's address and at
 // llama-server's at the same time, and takes Ollama's if both have one. It takes
-// no longer than two seconds. The finding says what was chosen and why. Where there is
-// none the error is a *NoServerError.
+// no longer than two seconds. Where neither has one it is the built-in model.
+// The finding says what was chosen and why; the error is the context's.
 func Discover(ctx context.Context, opts Options) (Finding, error) {
 	opts = opts.withDefaults()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	second := make(chan Finding, 1)
 	go func() { second <- probeLlama(inner, opts) }()
-	var tried []Finding
 	for _, probe := range []func() Finding{
 		func() Finding { return probeOllama(inner, opts) },
 		func() Finding { return <-second },
@@ -81,13 +80,13 @@ func Discover(ctx context.Context, opts Options) (Finding, error) {
 		if f.Ref != "" {
 			return f, nil
 		}
-		tried = append(tried, f)
 	}
-	return Finding{}, &NoServerError{Tried: tried}
+	return findBuiltin(), nil
 }
 
 // Probe asks all the addresses where local servers listen by default, at the
-// same time, and returns one finding for each, Ollama first.
+// same time, and returns one finding for each, Ollama first and the built-in
+// model last.
 func Probe(ctx context.Context, opts Options) []Finding {
 	opts = opts.withDefaults()
 	probes := []func() Finding{
@@ -97,6 +96,7 @@ func Probe(ctx context.Context, opts Options) []Finding {
 	for _, a := range openaiAddresses {
 		probes = append(probes, func() Finding { return probeOpenAI(ctx, opts, a) })
 	}
+	probes = append(probes, findBuiltin)
 	findings := make([]Finding, len(probes))
 	var wg sync.WaitGroup
 	for i, p := range probes {

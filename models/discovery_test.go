@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -86,21 +87,22 @@ func TestLlamaServerIsFound(t *testing.T) {
 	check(t, "reason", f.Why, "it is loading its model")
 }
 
-func TestDiscoveryNamesWhatItTried(t *testing.T) {
-	url := refusedURL(t)
-	found, err := Discover(t.Context(), Options{OllamaHost: url})
-	if err == nil {
+func TestDiscoveryEndsAtTheBuiltinModel(t *testing.T) {
+	found, err := Discover(t.Context(), Options{OllamaHost: refusedURL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.URL != "" {
 		t.Skipf("a llama-server runs at %s", found.URL)
 	}
-	var n *NoServerError
-	if !errors.As(err, &n) {
-		t.Fatalf("error is %v, want a NoServerError", err)
+	check(t, "reference", found.Ref, "builtin")
+	if !strings.Contains(found.Why, "M parameters") || len(found.Models) != 1 || found.Err != nil {
+		t.Errorf("finding is %+v", found)
 	}
-	check(t, "tried", len(n.Tried), 2)
-	check(t, "address", n.Tried[0].URL, url)
-	var u *UnreachableError
-	if !errors.As(n.Tried[0].Err, &u) || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("error is %v", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if found, err := Discover(ctx, Options{}); !errors.Is(err, context.Canceled) || found.Ref != "" {
+		t.Errorf("after its context: %+v, %v", found, err)
 	}
 }
 
@@ -116,10 +118,11 @@ func TestDiscoveryPrefersOllama(t *testing.T) {
 func TestProbeAsksAllServers(t *testing.T) {
 	host := local(t, map[string]string{"/api/tags": localTags, "/api/show": `{}`})
 	findings := Probe(t.Context(), Options{OllamaHost: host})
-	check(t, "findings", len(findings), 5)
+	check(t, "findings", len(findings), 6)
 	check(t, "the first", findings[0].Ref, "ollama:new:8b")
-	for _, f := range findings {
-		if f.URL == "" || f.Server == "" || f.Ref == "" && f.Err == nil && len(f.Models) > 0 {
+	check(t, "the last", findings[5].Ref, "builtin")
+	for i, f := range findings {
+		if (f.URL == "") != (i == 5) || f.Server == "" || f.Ref == "" && f.Err == nil && len(f.Models) > 0 {
 			t.Errorf("finding is %+v", f)
 		}
 	}
@@ -150,7 +153,7 @@ func TestDiscoverySaysLittleOfOthers(t *testing.T) {
 		address := httpServer(t, handler)
 		opts := Options{OllamaHost: address}.withDefaults()
 		for _, f := range []Finding{probeOllama(t.Context(), opts), probeLlamaAt(t.Context(), opts, address), probeOpenAI(t.Context(), opts, address)} {
-			if words := f.reason(); !strings.Contains(words, want) || strings.Contains(words, "hello") {
+			if words := f.Reason(); !strings.Contains(words, want) || strings.Contains(words, "hello") {
 				t.Errorf("%s: reason is %q, want %q", f.Server, words, want)
 			}
 		}

@@ -195,19 +195,6 @@ func (e *ProtocolError) Error() string {
 	return s
 }
 
-// A NoServerError says that discovery found no model.
-type NoServerError struct {
-	Tried []Finding
-}
-
-func (e *NoServerError) Error() string {
-	var tried []string
-	for _, f := range e.Tried {
-		tried = append(tried, fmt.Sprintf("%s at %s: %s", f.Server, f.URL, f.reason()))
-	}
-	return "no model server found (" + strings.Join(tried, "; ") + ")"
-}
-
 const (
 	excerptLimit = 120 // bytes quoted of a garbage line
 	messageLimit = 600 // bytes quoted of a server's message

@@ -60,16 +60,19 @@ const (
 // A Kind is one kind of model reference.
 type Kind struct {
 	Name string // the word before the colon
-	Form string // for example "ollama:NAME"
+	Form string // for example "ollama:NAME"; what is in brackets may be left out
 	Help string // one line
 }
 
 // A protocol is a kind of reference and how it is opened. rest is what stands
-// after the colon, never empty.
+// after the colon, empty only where the form says so and there is no colon.
 type protocol struct {
 	Kind
 	open func(rest string, opts Options) (Model, error)
 }
+
+// alone reports whether the name is a reference by itself.
+func (k Kind) alone() bool { return strings.HasSuffix(k.Form, "]") }
 
 // protocols is the list: a new protocol is a new file and a line here.
 func protocols() []protocol {
@@ -77,6 +80,7 @@ func protocols() []protocol {
 		{Kind{"ollama", "ollama:NAME", "a model of Ollama"}, openOllama},
 		{Kind{"llamacpp", "llamacpp:URL", "a llama-server"}, openLlama},
 		{Kind{"openai", "openai:URL#MODEL", "a server with /v1/completions: vLLM, SGLang, LM Studio"}, openOpenAI},
+		{Kind{builtinKind, builtinKind + "[:FILE]", "the model inside, or a small GGUF file like it"}, openBuiltin},
 		{Kind{"script", "script:FILE", "a scripted model, for tests and examples"}, openScript},
 	}
 }
@@ -91,17 +95,15 @@ func Kinds() []Kind {
 }
 
 // Open returns the model that ref names, without asking its server yet (a
-// script is read). A reference that cannot be read gives a *RefError.
+// script and a model file are read). A reference that cannot be read gives a
+// *RefError.
 func Open(ref string, opts Options) (Model, error) {
 	name, rest, found := strings.Cut(ref, ":")
-	if !found {
-		return nil, &RefError{Ref: ref, Reason: "the kind of server is missing", Kinds: Kinds()}
-	}
 	for _, p := range protocols() {
-		if p.Name != name {
+		if p.Name != name || !found && !p.alone() {
 			continue
 		}
-		if rest == "" {
+		if rest == "" && found {
 			return nil, &RefError{Ref: ref, Reason: "nothing follows the colon", Kinds: []Kind{p.Kind}}
 		}
 		m, err := p.open(rest, opts.withDefaults())
@@ -112,6 +114,9 @@ func Open(ref string, opts Options) (Model, error) {
 			return nil, err
 		}
 		return m, nil
+	}
+	if !found {
+		return nil, &RefError{Ref: ref, Reason: "the kind of server is missing", Kinds: Kinds()}
 	}
 	return nil, &RefError{Ref: ref, Reason: "unknown kind of server " + quoted(name), Kinds: Kinds()}
 }

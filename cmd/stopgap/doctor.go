@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -54,10 +55,11 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Check which servers answer, which models they have, how large their context is,
 and whether the beginning of a prompt is really reused when two sessions take
 turns; if not, the flag that helps. The measurement sends a dozen short prompts
-to one model of each server, which loads that model.
+to one model of each server, which loads that model. The built-in model, which
+is used where no server has one, comes last.
 
-With --model only that model is checked. Exit code 0 when there is a usable
-model, 3 when there is none.`,
+With --model only that model is checked; the exit code is 3 when it cannot be
+used.`,
 		Example: "  stopgap doctor\n  stopgap doctor --model llamacpp:http://127.0.0.1:8080 --json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,7 +99,7 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 		for _, f := range models.Probe(ctx, a.modelOptions(s)) {
 			c := checkup{Server: f.Server, URL: masked(f.URL), Models: modelRows([]models.Finding{f})}
 			if f.Err != nil {
-				c.Problem, c.Hint = shortReason(f.Err), hint(f.Err)
+				c.Problem, c.Hint = f.Reason(), hint(f.Err)
 			}
 			if f.Ref != "" {
 				c.Chosen = a.examine(ctx, s, spin, f.Ref, quick)
@@ -113,24 +115,18 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 	if err := a.printCheckups(s, all, asJSON); err != nil {
 		return err
 	}
-	for _, c := range all {
-		if c.Chosen != nil && c.Chosen.Problem == "" {
-			return nil
-		}
+	usable := slices.DeleteFunc(all, func(c checkup) bool { return c.Chosen == nil || c.Chosen.Problem != "" })
+	if len(usable) == 0 {
+		return &ending{termination: runner.TermServerError, err: errUnusable}
 	}
-	return &ending{termination: runner.TermServerError, err: errUnusable}
+	if s.model == "" && usable[0].Server == "builtin" && !s.quiet { // it comes last
+		a.note("only the built-in model can be used; for a real one %s", startServer)
+	}
+	return nil
 }
 
 // errUnusable is the doctor's result where nothing can be used.
 var errUnusable = errors.New("there is no usable model")
-
-// shortReason is an error without the address, which stands beside it.
-func shortReason(err error) string {
-	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
-		return e.Reason()
-	}
-	return err.Error()
-}
 
 // examine asks a server about one model, and measures.
 func (a *app) examine(ctx context.Context, s *settings, spin *spinner, ref string, quick bool) *examination {

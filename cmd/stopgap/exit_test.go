@@ -44,7 +44,6 @@ func TestErrors(t *testing.T) {
 		{&models.ServerError{Status: 500}, 3, "server's log"},
 		{&models.ServerError{Status: 401}, 3, "STOPGAP_API_KEY"},
 		{&models.ProtocolError{}, 3, "--model"},
-		{&models.NoServerError{}, 3, "start Ollama"},
 		{&models.RefError{Kinds: models.Kinds()}, 2, "stopgap models"},
 		{&models.RefError{Kinds: models.Kinds()[:1]}, 2, models.Kinds()[0].Form},
 		{&template.FormatError{Name: "x", Err: fs.ErrNotExist}, 2, "--format takes a name"},

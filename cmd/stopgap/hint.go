@@ -130,13 +130,16 @@ func fileHint(err error) string {
 	return ""
 }
 
+// startServer says how to get a model server.
+const startServer = "start Ollama (\"ollama serve\") or llama-server (\"llama-server -m model.gguf\")"
+
 // serverHint is about the errors of model servers.
 func serverHint(err error) string {
 	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
 		return startHint(e.Server)
 	}
-	if is[*models.NoServerError](err) || errors.Is(err, errUnusable) {
-		return "start Ollama (\"ollama serve\") or llama-server (\"llama-server -m model.gguf\"), or name a model with --model"
+	if errors.Is(err, errUnusable) {
+		return startServer + ", or name a model with --model"
 	}
 	if e, ok := errors.AsType[*models.NotFoundError](err); ok {
 		return notFoundHint(e)
@@ -194,7 +197,7 @@ func refHint(ref string) string {
 	case near != "" && rest != "":
 		return fmt.Sprintf("did you mean %q? ", near+":"+rest)
 	case strings.HasSuffix(ref, ".gguf"):
-		return "a model file needs a server: \"llama-server -m FILE\", then --model llamacpp:http://127.0.0.1:8080; "
+		return fmt.Sprintf("a model file needs a server: \"llama-server -m FILE\", then --model llamacpp:http://127.0.0.1:8080; a very small one runs as %q; ", "builtin:"+ref)
 	case kind == "http", kind == "https":
 		return fmt.Sprintf("did you mean %q? ", "llamacpp:"+ref)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"stopgap/internal/config"
 	"stopgap/models"
+	"stopgap/models/builtin"
 	"stopgap/runner"
 	"stopgap/stopping"
 	"stopgap/template"
@@ -218,21 +219,28 @@ func (a *app) connect(ctx context.Context, s *settings, k *kit) error {
 	}
 	k.ref = ref
 	k.runner.Model, k.runner.Name, k.runner.Context = model, masked(ref), k.info.Context.N
-	if !s.quiet {
+	switch {
+	case s.quiet:
+	case s.model == "" && s.found.URL == "":
+		a.note("using the built-in model (%s); for a real one start Ollama or llama-server, or pass --model", why)
+	default:
 		a.note("using %s (%s)", masked(ref), why)
 	}
 	return nil
 }
 
-// openModel opens a reference. A script that cannot be read is the user's
-// fault like any other file.
+// openModel opens a reference. A script or a model file that cannot be read is
+// the user's fault like any other file.
 func (a *app) openModel(ref string, s *settings) (models.Model, error) {
 	model, err := models.Open(ref, a.modelOptions(s))
 	switch {
 	case err == nil || is[*models.RefError](err):
 		return model, err
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &usageError{err, "--model script:FILE takes a file that exists"}
+		kind, _, _ := strings.Cut(ref, ":")
+		return nil, &usageError{err, "--model " + kind + ":FILE takes a file that exists"}
+	case is[*builtin.FileError](err):
+		return nil, &usageError{err, "the built-in engine runs small Qwen2 and Qwen3 models; others need a server: \"llama-server -m FILE\""}
 	}
 	return nil, &usageError{err, "correct the file"}
 }
@@ -247,6 +255,9 @@ func (a *app) chooseModel(ctx context.Context, s *settings) (ref, why string, er
 		if s.found, err = models.Discover(ctx, a.modelOptions(s)); err != nil {
 			return "", "", err
 		}
+	}
+	if s.found.URL == "" { // no server
+		return s.found.Ref, s.found.Why, nil
 	}
 	return s.found.Ref, fmt.Sprintf("found %s at %s, %s", s.found.Server, s.found.URL, s.found.Why), nil
 }

@@ -22,14 +22,14 @@ type modelRow struct {
 	Size   int64  `json:"size,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	Server string `json:"server"`
-	URL    string `json:"url"`
+	URL    string `json:"url,omitempty"`
 }
 
 func (a *app) modelsCommand() *cobra.Command {
 	s := newSettings()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "models", Short: "List the models of all servers that answer, as --model takes them",
+		Use: "models", Short: "List the models of all servers that answer and the built-in one, as --model takes them",
 		Example: "  stopgap models\n  stopgap run --model \"$(stopgap models | head -1 | cut -f1)\" \"…\"",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,11 +42,7 @@ func (a *app) modelsCommand() *cobra.Command {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			rows := modelRows(found)
-			if len(rows) == 0 {
-				return &models.NoServerError{Tried: found}
-			}
-			return a.printModels(rows, asJSON)
+			return a.printModels(modelRows(found), asJSON)
 		},
 	}
 	addFlags(cmd, s, groupModel)
@@ -78,8 +74,8 @@ func modelRows(found []models.Finding) []modelRow {
 func refOf(f models.Finding, m models.Listed) string {
 	kind, _, _ := strings.Cut(f.Ref, ":")
 	switch {
-	case kind == "llamacpp":
-		return f.Ref // a server with one model
+	case kind == "llamacpp", kind == "builtin":
+		return f.Ref // one model
 	case kind == "openai":
 		return "openai:" + f.URL + "#" + m.Name
 	}

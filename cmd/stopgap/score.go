@@ -34,7 +34,7 @@ func (a *app) scorer(k *kit) (models.Scorer, error) {
 	}
 	return nil, &usageError{
 		fmt.Errorf("the server of %s does not tell the probability of a text", masked(k.ref)),
-		"llama-server, vLLM and SGLang do: use --model llamacpp:URL or openai:URL#MODEL",
+		"llama-server, vLLM, SGLang and the built-in model do: use --model llamacpp:URL, openai:URL#MODEL or builtin",
 	}
 }
 

@@ -1,0 +1,137 @@
+package builtin
+
+import "sync"
+
+// pageLength is how many positions a page holds.
+const pageLength = 64
+
+// A page holds the keys and values of pageLength positions, of all layers and
+// heads. Sequences share pages: one that is full, or that another sequence may
+// know, is not written any more.
+type page struct {
+	keys   []float32 // by layer, head, number in the head, position
+	values []float32 // by layer, head, position, number in the head
+}
+
+func (s *shape) newPage() *page {
+	n := s.layers * s.kvHeads * s.head * pageLength
+	both := make([]float32, 2*n)
+	return &page{keys: both[:n], values: both[n:]}
+}
+
+// at gives the part of a page that belongs to a head of a layer: of its keys,
+// the numbers by position, and of its values.
+func (s *shape) at(p *page, layer, head int) (keys, values []float32) {
+	size := s.head * pageLength
+	start := (layer*s.kvHeads + head) * size
+	return p.keys[start:][:size], p.values[start:][:size]
+}
+
+// A sequence is tokens and what the layers computed for each.
+type sequence struct {
+	tokens []int
+	pages  []*page
+}
+
+// extend makes room for n more positions.
+func (q *sequence) extend(s *shape, n int) {
+	for len(q.pages)*pageLength < len(q.tokens)+n {
+		q.pages = append(q.pages, s.newPage())
+	}
+}
+
+// fork gives a sequence that begins with the first n tokens of q. Only a page
+// that is partly filled is copied.
+func (q *sequence) fork(n int) sequence {
+	out := sequence{tokens: append([]int(nil), q.tokens[:n]...)}
+	out.pages = append(out.pages, q.pages[:(n+pageLength-1)/pageLength]...)
+	if n%pageLength != 0 {
+		last := &out.pages[len(out.pages)-1]
+		*last = &page{keys: append([]float32(nil), (*last).keys...), values: append([]float32(nil), (*last).values...)}
+	}
+	return out
+}
+
+const (
+	// maxKept is how many sequences are kept for the requests to come.
+	maxKept = 16
+	// maxKeptBytes bounds their pages.
+	maxKeptBytes = 48 << 20
+)
+
+// prefixes are the sequences that new ones may begin with, the least recently
+// used first. None of them changes any more. The zero value is ready.
+type prefixes struct {
+	mu   sync.Mutex
+	kept []keptSequence
+}
+
+type keptSequence struct {
+	sequence
+	session string
+}
+
+// begin gives a sequence with the longest beginning of tokens that is known,
+// the last token left out: something has to be computed to go on from.
+func (p *prefixes) begin(tokens []int) sequence {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best, length := -1, 0
+	for i, k := range p.kept {
+		if n := common(k.tokens, tokens[:len(tokens)-1]); n > length {
+			best, length = i, n
+		}
+	}
+	if best < 0 {
+		return sequence{}
+	}
+	found := p.kept[best]
+	p.kept = append(append(p.kept[:best:best], p.kept[best+1:]...), found)
+	return found.fork(length)
+}
+
+// keep takes a sequence that is complete. It takes the place of what the
+// session had before and of those that it begins with.
+func (p *prefixes) keep(q sequence, session string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := make([]keptSequence, 0, len(p.kept)+1)
+	for _, k := range p.kept {
+		switch same := common(k.tokens, q.tokens); {
+		case same == len(q.tokens):
+			return // it is known already
+		case same < len(k.tokens) && (session == "" || k.session != session):
+			kept = append(kept, k)
+		}
+	}
+	kept = append(kept, keptSequence{q, session})
+	for len(kept) > 1 && (len(kept) > maxKept || size(kept) > maxKeptBytes) {
+		kept = kept[1:]
+	}
+	p.kept = kept
+}
+
+// size is the bytes of the pages of sequences, those that several share once.
+func size(kept []keptSequence) int {
+	seen, bytes := map[*page]bool{}, 0
+	for _, k := range kept {
+		for _, p := range k.pages {
+			if !seen[p] {
+				seen[p] = true
+				bytes += 4 * (len(p.keys) + len(p.values))
+			}
+		}
+	}
+	return bytes
+}
+
+// common counts the tokens that two lists begin with.
+func common(a, b []int) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
