@@ -20,11 +20,12 @@ func pick[T any](w *writer, list []T) T { return list[w.IntN(len(list))] }
 func drawn[T any](w *writer, list []T) T { return pick(w, half(list, w.exam)) }
 
 var (
-	onsets  = strings.Fields("b d f g h k l m n p r s t v b d f g h k l m n p r s t v c j w z br dr gr kr tr st sk th sh qu")
-	nuclei  = strings.Fields("a e i o u a e i o u a e i o u ai ea ie oo y")
-	codas   = strings.Fields("n r l s n r l s m t k d x nd rn lt ck st")
-	endings = strings.Fields("a o e us is en ia ar ik ov ane ell ora im")
-	hanzi   = strings.Split("安白北长成川春大德东尔方飞风海河和黑红华黄火江金静克兰雷里丽林灵龙鲁绿罗马玛梅明木南宁诺欧平青清泉日瑞萨赛山石水斯松苏塔泰天铁亭维温文西霞夏仙星雪雅岩阳叶伊银英永玉云月泽珠竹庄卓子达菲格洪基凯利米尼帕奇森特乌希亚约扎", "")
+	onsets   = strings.Fields("b d f g h k l m n p r s t v b d f g h k l m n p r s t v c j w z br dr gr kr tr st sk th sh qu")
+	nuclei   = strings.Fields("a e i o u a e i o u a e i o u ai ea ie oo y")
+	codas    = strings.Fields("n r l s n r l s m t k d x nd rn lt ck st")
+	endings  = strings.Fields("a o e us is en ia ar ik ov ane ell ora im")
+	accented = strings.Split("áàâäåãéèêëíîïóôöøõúûüñçßšžł", "")
+	hanzi    = strings.Split("安白北长成川春大德东尔方飞风海河和黑红华黄火江金静克兰雷里丽林灵龙鲁绿罗马玛梅明木南宁诺欧平青清泉日瑞萨赛山石水斯松苏塔泰天铁亭维温文西霞夏仙星雪雅岩阳叶伊银英永玉云月泽珠竹庄卓子达菲格洪基凯利米尼帕奇森特乌希亚约扎", "")
 )
 
 // syllable draws one syllable. The exam's are those whose spelling falls into a
@@ -68,10 +69,14 @@ func capital(s string) string {
 }
 
 func (w *writer) coinedName() string {
+	name := capital(w.coined())
 	if w.exam && w.chance(0.1) || w.chance(0.3) {
-		return capital(w.wild())
+		name = capital(w.wild())
 	}
-	return capital(w.coined())
+	if w.chance(0.03) { // a letter that is not in ASCII
+		name = strings.Replace(name, pick(w, []string{"a", "e", "i", "o", "u"}), pick(w, accented), 1)
+	}
+	return name
 }
 
 // wild gives a word with nothing to guess: letters in any order, or fragments
@@ -173,6 +178,10 @@ func (w *writer) entity() entity {
 func (w *writer) chineseEntity() entity {
 	var b strings.Builder
 	for n := 2 + w.IntN(3); n > 0; n-- {
+		if !w.exam && w.chance(0.3) { // any character, so that all bytes are copied
+			b.WriteRune(rune(0x4e00 + w.IntN(0x51a0)))
+			continue
+		}
 		b.WriteString(drawn(w, hanzi))
 	}
 	if w.chance(0.3) {

@@ -81,7 +81,7 @@ func (w *writer) nounRelation(linked bool) relation {
 	is := pick(w, []string{"is", "is", "is", "is", "is", "was"})
 	r := relation{
 		key:   n,
-		tell:  []string{"The " + n + " of {e} " + is + " {V}.", "The " + n + " of {e} " + is + " {V}.", "{E} has {V} as its " + n + ".", "{V} " + is + " the " + n + " of {e}."},
+		tell:  []string{"The " + n + " of {e} " + is + " {V}.", "The " + n + " of {e} " + is + " {V}.", "The " + n + " of {e} " + is + " {V}.", "{E} has {V} as its " + n + ".", "{V} " + is + " the " + n + " of {e}."},
 		again: []string{"{I} " + n + " " + is + " {V}.", "{I} " + n + " " + is + " {V}.", "The " + n + " " + is + " {V}.", "{I} " + n + " is called {V}."},
 		ask: []string{"What " + is + " the " + n + " of {e}", "What " + is + " the " + n + " of {e}", "What is the " + n + " of {e} called",
 			"Which " + n + " does {e} have", "What " + n + " does {e} have"},
@@ -159,11 +159,11 @@ func (w *writer) deedRelation() relation {
 	p := past(base)
 	return relation{
 		key:   base,
-		tell:  []string{"{E} was " + p + " by {V}.", "{E} was " + p + " by {V}.", "{V} " + p + " {e}."},
+		tell:  []string{"{E} was " + p + " by {V}.", "{E} was " + p + " by {V}.", "{E} was " + p + " by {V}.", "{E} was " + p + " by {V}.", "{V} " + p + " {e}."},
 		again: []string{"{P} was " + p + " by {V}.", "{P} was " + p + " by {V}.", "{P} was later " + p + " by {V}."},
 		ask:   []string{"Who " + p + " {e}", "Who " + p + " {e}", "By whom was {e} " + p, "Which person " + p + " {e}"},
 		told:  []string{"who " + p + " {e}", "by whom {e} was " + p, "the name of the person who " + p + " {e}"},
-		names: []string{"the person who " + p + " {e}", "the " + agent(base) + " of {e}", "the " + agent(base) + " of {e}", "the " + drawn(w, kinds) + " that " + p + " {e}"},
+		names: []string{"the person who " + p + " {e}", "the " + agent(base) + " of {e}", "the " + agent(base) + " of {e}", "the " + agent(base) + " of {e}", "the " + drawn(w, kinds) + " that " + p + " {e}"},
 		wants: "person",
 	}
 }
@@ -217,7 +217,6 @@ func (w *writer) actRelation() relation {
 		again: []string{"{P} " + s + " {V}.", "{P} also " + s + " {V}."},
 		ask:   []string{"What does {e} " + base, "What does {e} " + base, "Which thing does {e} " + base},
 		told:  []string{"what {e} " + s},
-		names: []string{"the thing that {e} " + s},
 		wants: "any",
 	}
 }
@@ -230,7 +229,6 @@ func (w *writer) stateRelation() relation {
 		again: []string{"{P} is " + s + " {V}."},
 		ask:   []string{"What is {e} " + s, "What is {e} " + s, "Who or what is {e} " + s},
 		told:  []string{"what {e} is " + s},
-		names: []string{"the thing that {e} is " + s},
 		wants: "any",
 	}
 }

@@ -195,7 +195,7 @@ def train(a, c, model, opts, samples, step, say, checkpoint):
             if step % 20 == 0:
                 spent = time.time() - begin
                 say(f"step {step} sample {samples.next} loss {mean:.4f} {seen / spent:.0f} tokens/s {spent / 60:.1f} min")
-            if step % 200 == 0:
+            if step % 400 == 0:
                 say("exam, teacher forcing:", examine(model, c, samples.tokenizer, a.generate))
                 write_gguf(model, c, samples.tokenizer, bpe.CONTROL, os.path.join(a.out, "model.gguf"))
         state = {"model": model.state_dict(), "optimizers": [o.state_dict() for o in opts], "step": step, "number": samples.next}
