@@ -10,6 +10,7 @@ import (
 
 	"stopgap/internal/config"
 	"stopgap/models"
+	"stopgap/models/tokenizer"
 	"stopgap/runner"
 	"stopgap/stopping"
 	"stopgap/template"
@@ -45,6 +46,7 @@ func isUsage(err error) bool {
 		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
 		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
 		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
+		is[*tokenizer.UnsupportedError](err) ||
 		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*models.UnsupportedError](err) ||
 		errors.Is(err, runner.ErrNoQuestion) || errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat)
 }
@@ -77,6 +79,9 @@ func hint(err error) string {
 	}
 	if is[*stopping.BudgetError](err) {
 		return "write the expression so that it backtracks less, for example with [^<]* in place of .*"
+	}
+	if e, ok := errors.AsType[*tokenizer.UnsupportedError](err); ok {
+		return e.Hint
 	}
 	return fileHint(err)
 }

@@ -18,6 +18,7 @@ if [ -f "$folder/libtokenizers.a" ] && [ "$(cat "$folder/libtokenizers.version" 
 fi
 command -v cargo >/dev/null || { echo "tokenizers: Rust's cargo is not there" >&2; exit 1; }
 
+echo "tokenizers: building $module $version, which takes some minutes" >&2
 scratch=$folder/tokenizers-$version
 rm -rf "$scratch"
 cp -r "$source" "$scratch"

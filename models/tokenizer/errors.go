@@ -5,7 +5,7 @@ import "fmt"
 // An UnsupportedError says that a tokenizer is whole, but of a kind that the
 // package does not read: its ids would not be exact.
 type UnsupportedError struct {
-	What string // for example: tokenizer model "llama" (SentencePiece)
+	What string // for example: model "llama" (SentencePiece)
 	Hint string // what helps, empty where nothing does
 }
 

@@ -176,8 +176,8 @@ func TestBrokenMetadata(t *testing.T) {
 	for _, test := range []struct{ key, value, want string }{
 		{"pre", "unheard-of", `pre-tokenizer "unheard-of"`},
 		{"pre", "", "a GGUF file that does not name its pre-tokenizer"},
-		{"model", "rwkv", `tokenizer model "rwkv" (RWKV)`},
-		{"model", "other", `tokenizer model "other"`},
+		{"model", "rwkv", `model "rwkv" (RWKV)`},
+		{"model", "other", `model "other"`},
 	} {
 		_, err := FromMetadata(with(small(), test.key, test.value))
 		var unsupported *UnsupportedError

@@ -2,7 +2,7 @@
 
 package tokenizer
 
-const libraryHint = "Hugging Face's library reads it: \"make tokenizers\" builds it, and the build tag hftokenizers links it"
+const libraryHint = "Hugging Face's library reads it, linked with the build tag hftokenizers (docs/tokenizers.md); or ask a server that has the model"
 
 // fromLibrary says what reads the file.
 func fromLibrary(_ []byte, _ *jsonFile, why *UnsupportedError) (*Tokenizer, error) {

@@ -17,7 +17,7 @@ func TestUnknownKinds(t *testing.T) {
 		}
 	}
 	_, err := FromMetadata(with(small(), "model", "llama"))
-	if err == nil || err.Error() != `tokenizer: tokenizer model "llama" (SentencePiece) is not supported` {
+	if err == nil || err.Error() != `tokenizer: model "llama" (SentencePiece) is not supported` {
 		t.Error(err)
 	}
 }

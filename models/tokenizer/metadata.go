@@ -62,7 +62,7 @@ func (m metadata) bpe() (*Tokenizer, error) {
 	return t, nil
 }
 
-const jsonHint = "take the model's tokenizer.json, or ask the model's server"
+const jsonHint = "take the model's tokenizer.json, or ask a server that has the model"
 
 // tokens reads the tokens and their types.
 func (m metadata) tokens(v *vocabulary) error {
@@ -180,7 +180,7 @@ var kinds = map[string]string{
 
 // unsupportedModel refuses a GGUF file that is no byte-level BPE.
 func unsupportedModel(model, hint string) error {
-	what := "tokenizer model \"" + model + "\""
+	what := "model \"" + model + "\""
 	if kind, ok := kinds[model]; ok {
 		what += " (" + kind + ")"
 	}
