@@ -139,25 +139,39 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestKeptIsBounded: old sequences leave, the session that is used stays.
+// TestKeptIsBounded: old sequences leave, by their number and by the size of
+// what they do not share; the session that is used stays.
 func TestKeptIsBounded(t *testing.T) {
-	m := endless(t, tinymodel.Options{Layers: 4, Width: 64, KVHeads: 4, Heads: 4, Head: 512})
-	const of = 4 * 4 * 512 * 2 * 4 * pageLength // bytes of a page
-	for i := range 40 {
-		prompt := some(m, 64+i%3*64)
-		prompt[0] = i
-		said(t, m, Request{Prompt: prompt, MaxTokens: 1})
-		said(t, m, Request{Prompt: some(m, 30), MaxTokens: 1, Session: "stays"})
-		if n := len(m.prefixes.kept); n > maxKept || size(m.prefixes.kept) > maxKeptBytes {
-			t.Fatalf("%d sequences with %d bytes", n, size(m.prefixes.kept))
+	sequenceOf := func(first, pages int) sequence {
+		q := sequence{tokens: []int{first}}
+		for range pages {
+			q.pages = append(q.pages, &page{keys: make([]float32, 1<<18), values: make([]float32, 1<<18)}) // 2 MiB
+		}
+		return q
+	}
+	for _, c := range []struct{ pages, want int }{{1, maxKept}, {4, maxKeptBytes >> 23}, {20, 1}} {
+		var p prefixes
+		for i := range 20 {
+			p.keep(sequenceOf(1000, 1), "stays")
+			if c.pages < 20 && len(p.begin([]int{1000, 0}).tokens) != 1 {
+				t.Fatalf("%d pages: the session that is used has left", c.pages)
+			}
+			p.keep(sequenceOf(i, c.pages), "")
+			if n := len(p.kept); n > maxKept || size(p.kept) > maxKeptBytes && n > 1 {
+				t.Fatalf("%d sequences with %d bytes", n, size(p.kept))
+			}
+		}
+		if n := len(p.kept); n < c.want || n > c.want+1 {
+			t.Errorf("%d pages each: %d sequences are kept", c.pages, n)
 		}
 	}
-	_, last := said(t, m, Request{Prompt: some(m, 30), MaxTokens: 1, Session: "stays"})
-	if last.Usage.Reused != 29 {
-		t.Errorf("%+v of a session that was used all the time", last.Usage)
+	var p prefixes
+	whole := sequenceOf(1, 20)
+	for i := range maxKept {
+		p.keep(sequence{tokens: []int{1, i}, pages: whole.pages}, "")
 	}
-	if size(m.prefixes.kept) < maxKeptBytes-4*of {
-		t.Errorf("only %d bytes are kept", size(m.prefixes.kept))
+	if len(p.kept) != maxKept || size(p.kept) != 40<<20 {
+		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept))
 	}
 }
 

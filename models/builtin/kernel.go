@@ -41,45 +41,36 @@ func multiply(dst, x, weights []float32, in int) {
 	}
 }
 
-// multiplyPlain is multiply without vector instructions: two rows and four
-// columns at a time, whose sums stay in registers.
+// multiplyPlain is multiply without vector instructions: eight sums at a time,
+// which stay in registers.
 func multiplyPlain(dst, x, weights []float32, in int) {
 	out := len(weights) / in
-	for len(x) > 0 {
-		a := x[:in]
-		b, next := a, dst[:out] // an odd row is done twice
-		if len(x) > in {
-			b, next = x[in:2*in], dst[out:2*out]
-		}
+	for ; len(x) > 0; x, dst = x[in:], dst[out:] {
 		j := 0
-		for ; j+4 <= out; j += 4 {
-			var a0, a1, a2, a3, b0, b1, b2, b3 float32
+		for ; j+8 <= out; j += 8 {
+			var s0, s1, s2, s3, s4, s5, s6, s7 float32
 			at := j
-			for i, v := range a {
-				u, w := b[i], weights[at:at+4:at+4]
-				a0 += v * w[0]
-				a1 += v * w[1]
-				a2 += v * w[2]
-				a3 += v * w[3]
-				b0 += u * w[0]
-				b1 += u * w[1]
-				b2 += u * w[2]
-				b3 += u * w[3]
+			for _, v := range x[:in] {
+				w := weights[at : at+8 : at+8]
+				s0 += v * w[0]
+				s1 += v * w[1]
+				s2 += v * w[2]
+				s3 += v * w[3]
+				s4 += v * w[4]
+				s5 += v * w[5]
+				s6 += v * w[6]
+				s7 += v * w[7]
 				at += out
 			}
-			copy(dst[j:], []float32{a0, a1, a2, a3})
-			copy(next[j:], []float32{b0, b1, b2, b3})
+			copy(dst[j:], []float32{s0, s1, s2, s3, s4, s5, s6, s7})
 		}
 		for ; j < out; j++ {
-			var s, t float32
-			for i, v := range a {
+			var s float32
+			for i, v := range x[:in] {
 				s += v * weights[i*out+j]
-				t += b[i] * weights[i*out+j]
 			}
-			dst[j], next[j] = s, t
+			dst[j] = s
 		}
-		rows := min(2, len(x)/in)
-		x, dst = x[rows*in:], dst[rows*out:]
 	}
 }
 
