@@ -1,6 +1,7 @@
 package train
 
 import (
+	"slices"
 	"strings"
 
 	"stopgap/tools/corpus"
@@ -31,7 +32,7 @@ type step struct {
 	tool     string
 	argument string // the only one of the call
 	response string
-	thought  string // after the response: the line that helps, or that none does
+	thought  string // after the response: the line that helps and what it tells, or that none does
 }
 
 // An exchange is one question and what the model is to do about it.
@@ -51,6 +52,7 @@ type chain struct {
 	silent    *document // about the last subject, without the fact asked for
 	kind      Kind
 	chinese   bool
+	asked     []string // for each hop, the words of the question for what is looked for
 }
 
 // plant puts the documents of one question into a world, and others that look
@@ -141,28 +143,33 @@ var openers = []string{"Tell me ", "Please tell me ", "I want to know ", "Do you
 	"Find out ", "Look up ", "I wonder ", "We need to know ", "Please look up "}
 
 // ask words the question of a chain, and the first query with it.
-func (w *writer) ask(c chain) (question, query string) {
+func (w *writer) ask(c *chain) (question, query string) {
 	last := c.relations[len(c.relations)-1]
 	about := c.subject
 	if len(c.relations) == 2 {
-		about = entity{name: fill(pick(w, c.relations[0].names), c.subject, "")}
+		name := pick(w, c.relations[0].names)
+		about = entity{name: fill(name, c.subject, "")}
+		c.asked = append(c.asked, c.soughtIn(name, c.relations[0]))
 	}
-	if c.chinese {
-		query = fill(pick(w, last.ask), about, "")
+	pattern := pick(w, last.ask)
+	indirect := !c.chinese && w.chance(0.15)
+	if indirect {
+		pattern = pick(w, last.told)
+	}
+	c.asked = append(c.asked, c.soughtIn(pattern, last))
+	query = fill(pattern, about, "")
+	switch opener := pick(w, openers); {
+	case c.chinese:
 		question = query + pick(w, []string{"？", "？", "？", ""})
 		if w.chance(0.1) {
 			question = "请问" + question
 		}
-	} else if w.chance(0.15) {
-		query = fill(pick(w, last.told), about, "")
-		opener := pick(w, openers)
-		question = opener + query + "."
-		if strings.HasPrefix(opener, "Do") || strings.HasPrefix(opener, "C") {
-			question = opener + query + "?"
-		}
-	} else {
-		query = fill(pick(w, last.ask), about, "")
+	case !indirect:
 		question = query + pick(w, []string{"?", "?", "?", "?", ""})
+	case strings.HasPrefix(opener, "Do"), strings.HasPrefix(opener, "C"):
+		question = opener + query + "?"
+	default:
+		question = opener + query + "."
 	}
 	switch {
 	case len(c.relations) == 2:
@@ -173,14 +180,39 @@ func (w *writer) ask(c chain) (question, query string) {
 	return question, query
 }
 
+// idle are words of questions that do not say what is looked for.
+var idle = strings.Fields(`a an and are as at be by called can did do does for from have has how i in into is it its like many much
+ of on one or over person place say that the there thing to under was were what when where which who whom with year name kind find`)
+
+// sought are the words of a pattern for what is looked for: oldest recipe,
+// designed, rooms. Where there are none, it is the word that asks.
+func (c *chain) soughtIn(pattern string, r relation) string {
+	if c.chinese {
+		return r.key
+	}
+	words := strings.Fields(strings.ToLower(strings.ReplaceAll(pattern, "{e}", "")))
+	var out []string
+	for _, word := range words {
+		if !slices.Contains(idle, word) {
+			out = append(out, word)
+		}
+	}
+	for _, word := range []string{"where", "what", "who", "how"} {
+		if len(out) == 0 && slices.Contains(words, word) {
+			return word
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 // exchange plays a chain: what is asked, what the searches give, what is said.
 func (w *writer) exchange(x *world, c chain, hits int) exchange {
 	ex := exchange{kind: c.kind}
-	question, query := w.ask(c)
+	question, query := w.ask(&c)
 	ex.question = question
-	unknown := Unknown
+	unknown, silent := Unknown, "not told"
 	if c.chinese {
-		unknown = UnknownChinese
+		unknown, silent = UnknownChinese, "没有说"
 	}
 	for hop, r := range c.relations {
 		found := corpus.Found{Query: query, Terms: 1, Hits: x.search(query, hits)}
@@ -191,12 +223,12 @@ func (w *writer) exchange(x *world, c chain, hits int) exchange {
 			found.Hits = w.with(found.Hits, c.cites[hop], hits)
 		}
 		if known {
-			s.thought = c.cites[hop].line()
+			s.thought = c.cites[hop].line() + "\n" + c.asked[hop] + ": " + c.values[hop].text
 		} else {
 			s.thought = "None of these lines tells it."
 			if c.silent != nil {
 				found.Hits = w.with(found.Hits, *c.silent, hits)
-				s.thought = c.silent.line() + "\nThat does not tell it."
+				s.thought = c.silent.line() + "\n" + c.asked[hop] + ": " + silent
 			}
 		}
 		s.response = corpus.Render([]corpus.Found{found})

@@ -235,19 +235,17 @@ func (p *play) play(ex exchange) error {
 		return err
 	}
 	p.markThought(thought)
-	value, _, _ := strings.Cut(ex.answer, " [")
-	p.mark(value, 4)
 	return nil
 }
 
-// markThought marks where a line is chosen, and the judgement on it.
+// markThought marks where a line is chosen, and what is found in it.
 func (p *play) markThought(thought string) {
-	line, verdict, _ := strings.Cut(thought, "\n")
-	if r := []rune(line); strings.HasSuffix(line, "]") || verdict == "" && strings.HasPrefix(line, "None") {
+	line, found, _ := strings.Cut(thought, "\n")
+	if r := []rune(line); found != "" || strings.HasPrefix(line, "None") {
 		p.mark(string(r[:3]), 2)
 	}
-	if verdict != "" {
-		p.mark(verdict[:4], 4)
+	if found != "" {
+		p.mark(found, 3)
 	}
 }
 
