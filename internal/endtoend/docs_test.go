@@ -20,7 +20,7 @@ import (
 var pages = []string{"README.md", "docs/run.md", "docs/servers.md"}
 
 // offline are the documents whose commands need no server.
-var offline = []string{"docs/stopping.md", "docs/formats.md"}
+var offline = []string{"docs/stopping.md", "docs/formats.md", "docs/tokenizers.md"}
 
 // A step is one command of a page and the output that the page shows. Lines
 // after "> " continue the command. A "..." at the end of a line or inside it
@@ -149,23 +149,27 @@ func follow(t *testing.T, page, bin string, env ...string) {
 	}
 }
 
-// The Go code of the page stands in an example, which is run.
+// The Go code of a page stands in an example, which is run.
 func TestGoOfDocumentation(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/stopping.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples, err := os.ReadFile(filepath.Join(root, "stopping/example_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "\n```go\n")
-	code, _, ok := strings.Cut(rest, "```\n")
-	if !ok {
-		t.Fatal("no Go code")
-	}
-	indented := regexp.MustCompile(`(?m)^.`).ReplaceAllString(code, "\t$0")
-	if !strings.Contains(string(examples), indented) {
-		t.Errorf("stopping/example_test.go does not have\n%s", indented)
+	for page, file := range map[string]string{
+		"docs/stopping.md": "stopping/example_test.go", "docs/tokenizers.md": "models/tokenizer/example_test.go",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\n```go\n")
+		code, _, ok := strings.Cut(rest, "```\n")
+		if !ok {
+			t.Fatalf("%s: no Go code", page)
+		}
+		indented := regexp.MustCompile(`(?m)^.`).ReplaceAllString(code, "\t$0")
+		if !strings.Contains(string(examples), indented) {
+			t.Errorf("%s does not have\n%s", file, indented)
+		}
 	}
 }

@@ -10,15 +10,14 @@ import (
 // text, what is left is normalised and split into pieces, and in each piece the
 // pair of neighbours that was learned first is merged until no pair is known.
 type bpe struct {
-	special      *trie // recognised in the text as it came
-	normalized   *trie // recognised after normalisation
-	compose      bool  // normalise to NFC
-	split        splitter
-	octets       [256]int32       // by byte: its token, or -1
-	words        map[string]int32 // by bytes: the tokens that are no special ones
-	merges       map[pair]merged
-	ignoreMerges bool // a piece that is a token is that token
-	cache        cache
+	special    *trie // recognised in the text as it came
+	normalized *trie // recognised after normalisation
+	compose    bool  // normalise to NFC
+	split      splitter
+	octets     [256]int32       // by byte: its token, or -1
+	words      map[string]int32 // tokens that a piece is before anything is merged; nil for most models
+	merges     map[pair]merged
+	cache      cache
 }
 
 // A pair is two neighbouring tokens.
@@ -58,10 +57,8 @@ func (e *bpe) word(piece string, ids []int) []int {
 	if len(piece) == 1 {
 		return appendToken(ids, e.octets[piece[0]])
 	}
-	if e.ignoreMerges {
-		if id, ok := e.words[piece]; ok {
-			return append(ids, int(id))
-		}
+	if id, ok := e.words[piece]; ok {
+		return append(ids, int(id))
 	}
 	if len(piece) > longestCached {
 		return e.merge(piece, ids)

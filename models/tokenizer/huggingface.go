@@ -62,11 +62,7 @@ type jsonPart struct {
 	IndividualDigits bool                    `json:"individual_digits"` // Digits
 	AddPrefixSpace   bool                    `json:"add_prefix_space"`  // ByteLevel
 	UseRegex         *bool                   `json:"use_regex"`         // absent means true
-	Single           []struct {              // TemplateProcessing, for one text
-		SpecialToken *struct {
-			ID string `json:"id"`
-		}
-	} `json:"single"`
+	Single           json.RawMessage         `json:"single"`            // TemplateProcessing, for one text
 }
 
 // steps gives a chain as a flat list.
@@ -212,7 +208,7 @@ func (p *jsonPart) expression(last bool) (string, bool) {
 		return digits, true
 	case "Punctuation":
 		switch p.Behavior {
-		case "Isolated":
+		case "Isolated", "":
 			return punctuation, true
 		case "Contiguous":
 			return punctuation + "+", true
@@ -332,9 +328,12 @@ func (m *jsonModel) ids() (map[string]int, error) {
 // begin finds the token that the post-processor puts in front of a text.
 func (f *jsonFile) begin(v *vocabulary) {
 	for _, p := range f.PostProcessor.steps() {
-		if p.Type == "TemplateProcessing" && len(p.Single) > 0 && p.Single[0].SpecialToken != nil {
-			v.bos = slices.Index(v.tokens, p.Single[0].SpecialToken.ID)
-			v.addBOS = v.bos >= 0
+		var template []struct{ SpecialToken struct{ ID string } }
+		if p.Type != "TemplateProcessing" || json.Unmarshal(p.Single, &template) != nil || len(template) == 0 {
+			continue
+		}
+		if id := slices.Index(v.tokens, template[0].SpecialToken.ID); id >= 0 && v.types[id] != 0 {
+			v.bos, v.addBOS = id, true
 		}
 	}
 }

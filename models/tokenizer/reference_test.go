@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -263,6 +264,16 @@ func TestKnownExpressions(t *testing.T) {
 	}
 	if _, ok := known(`(a+)+$`); ok {
 		t.Error("any expression is known")
+	}
+}
+
+// The page for people has the names of all pre-tokenizers.
+func TestDocumentedNames(t *testing.T) {
+	page := string(read(t, "../../docs/tokenizers.md"))
+	_, rest, _ := strings.Cut(page, "these names are known:\n\n```\n")
+	names, _, _ := strings.Cut(rest, "```")
+	if got, want := strings.Fields(names), slices.Sorted(maps.Keys(preTokenizers)); !slices.Equal(got, want) {
+		t.Errorf("the page has\n%s, there are\n%s", got, want)
 	}
 }
 

@@ -17,9 +17,9 @@ type vocabulary struct {
 // tokenizer checks the vocabulary and makes the tables of it. The encoder still
 // lacks what it knows of special tokens.
 func (v *vocabulary) tokenizer() (*Tokenizer, *bpe, error) {
-	e := &bpe{
-		words: make(map[string]int32, len(v.tokens)), merges: make(map[pair]merged, len(v.merges)),
-		ignoreMerges: v.pre.ignoreMerges, split: newSplitter(v.pre.steps),
+	e := &bpe{merges: make(map[pair]merged, len(v.merges)), split: newSplitter(v.pre.steps)}
+	if v.pre.ignoreMerges {
+		e.words = make(map[string]int32, len(v.tokens))
 	}
 	for b := range e.octets {
 		e.octets[b] = -1
@@ -41,7 +41,9 @@ func (v *vocabulary) tokenizer() (*Tokenizer, *bpe, error) {
 		}
 		if octets, ok := fromLetters(token); ok && octets != "" {
 			t.pieces[i] = octets
-			e.words[octets] = id
+			if e.words != nil {
+				e.words[octets] = id
+			}
 			if len(octets) == 1 {
 				e.octets[octets[0]] = id
 			}
