@@ -26,8 +26,11 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 	@docs/demo/ollama.sh
 
 .PHONY: test
-test: lint jinja ollama cross ## vet, staticcheck, all tests with -race, on the real Ollama
+test: lint jinja ollama tokenizers cross ## vet, staticcheck, all tests with -race, on the real Ollama
 	$(ON_OLLAMA) PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
+	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
+		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -race $(TAGGED); \
+	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck
@@ -45,6 +48,12 @@ jinja: ## Python's Jinja2 in build/python, the reference for chat templates
 		|| python3 -m pip install --quiet --disable-pip-version-check --target $(BUILD)/python jinja2==3.1.6 \
 		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y python3-jinja2; } \
 		|| echo 'jinja: no Python with pip: the goldens are compared, but not made again'
+
+TOKENIZER := ./models/tokenizer
+TAGGED = -tags hftokenizers -ldflags "-extldflags=-L$(CURDIR)/$(BUILD)" $(TOKENIZER)
+.PHONY: tokenizers
+tokenizers: ## build Hugging Face's tokenizers into build/ (with Rust's cargo), for the build tag hftokenizers
+	@models/tokenizer/build.sh $(BUILD) || echo "tokenizers: not built: only byte-level BPE is read"
 
 .PHONY: bench
 bench: build ollama ## figures on the real Ollama: tokens after a halt, time to cancel
