@@ -156,7 +156,6 @@ func TestBrokenMetadata(t *testing.T) {
 		{"tokens", nil, "there are no tokenizer.ggml.tokens"},
 		{"tokens", []any{"a", 1}, "there are no tokenizer.ggml.tokens"},
 		{"tokens", changed(3, "abc"), `token 257 is "abc", as token 3 is`},
-		{"tokens", changed(3, ""), "token 3 is empty"},
 		{"tokens", tokens[:9], "there are 9 tokens, but 271 types"},
 		{"token_type", types[:9], "there are 271 tokens, but 9 types"},
 		{"token_type", slices.Concat(types[:270], []int32{7}), "token 270 has the type 7"},
@@ -184,6 +183,12 @@ func TestBrokenMetadata(t *testing.T) {
 		if !errors.As(err, &unsupported) || unsupported.What != test.want || unsupported.Hint == "" {
 			t.Errorf("%s %s: %v", test.key, test.value, err)
 		}
+	}
+	// Places without a token are left out.
+	holes := changed(3, "")
+	holes[4] = ""
+	if tok := from(t, with(small(), "tokens", holes)); tok.Type(3) != Unused || len(tok.Bytes(4)) != 0 || len(tok.Encode("\x03\x04", true)) != 0 {
+		t.Error("a token without a spelling is found")
 	}
 	// A place that is out of the vocabulary names no token.
 	tok := from(t, with(with(small(), "bos_token_id", uint32(1<<20)), "eos_token_id", -4))

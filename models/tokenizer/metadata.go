@@ -83,8 +83,8 @@ func (m metadata) tokens(v *vocabulary) error {
 		if v.types[id] < Normal || v.types[id] > Byte {
 			return broken("token %d has the type %d", id, v.types[id])
 		}
-		if v.tokens[id] == "" {
-			return broken("token %d is empty", id)
+		if v.tokens[id] == "" { // some files have them; llama.cpp gives them names
+			v.types[id] = Unused
 		}
 	}
 	return nil

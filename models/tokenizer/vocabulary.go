@@ -5,7 +5,7 @@ import "strings"
 // A vocabulary is what every description of byte-level BPE comes to. Tokens and
 // merges are spelled in the alphabet of bytes, special tokens as they are.
 type vocabulary struct {
-	tokens []string // by id; empty where there is none
+	tokens []string // by id; empty where there is none, or where nothing spells it
 	types  []Type   // by id; zero where there is none
 	merges [][2]string
 	pre    preTokenizer
@@ -28,7 +28,7 @@ func (v *vocabulary) tokenizer() (*Tokenizer, *bpe, error) {
 	ids := make(map[string]int32, len(v.tokens)) // by spelling
 	for i, token := range v.tokens {
 		id := int32(i)
-		if v.types[i] == 0 {
+		if v.types[i] == 0 || token == "" {
 			continue
 		}
 		if first, twice := ids[token]; twice {
@@ -39,7 +39,7 @@ func (v *vocabulary) tokenizer() (*Tokenizer, *bpe, error) {
 		if v.types[i].special() {
 			continue
 		}
-		if octets, ok := fromLetters(token); ok && octets != "" {
+		if octets, ok := fromLetters(token); ok {
 			t.pieces[i] = octets
 			if e.words != nil {
 				e.words[octets] = id
@@ -85,7 +85,7 @@ func (t *Tokenizer) name(v *vocabulary, ids map[string]int32) {
 	t.ids = make(map[string]int32, len(ids))
 	for _, special := range []bool{false, true} { // special tokens last: they count
 		for id, typ := range t.types {
-			if typ != 0 && typ.special() == special {
+			if typ != 0 && typ.special() == special && t.pieces[id] != "" {
 				t.ids[t.pieces[id]] = int32(id)
 			}
 		}
