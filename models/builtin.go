@@ -284,13 +284,16 @@ func (m *builtinModel) Tokenize(_ context.Context, text string) ([]Token, error)
 
 // Score implements Scorer. The values are those of 32-bit logits.
 func (m *builtinModel) Score(ctx context.Context, prompt []Segment, text string) ([]Scored, error) {
-	tokens, err := m.Tokenize(ctx, text)
-	if err != nil || len(tokens) == 0 {
-		return nil, errors.Join(err, ctx.Err())
-	}
 	model, err := m.load()
 	if err != nil {
 		return nil, err
+	}
+	tokens, err := m.Tokenize(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if len(tokens) == 0 {
+		return nil, ctx.Err()
 	}
 	before, err := builtinPrompt(prompt, model.Tokenizer())
 	if err != nil {

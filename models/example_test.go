@@ -49,6 +49,7 @@ func ExampleOpen() {
 	// ollama:NAME: a model of Ollama
 	// llamacpp:URL: a llama-server
 	// openai:URL#MODEL: a server with /v1/completions: vLLM, SGLang, LM Studio
+	// builtin[:FILE]: the model inside, or a small GGUF file like it
 	// script:FILE: a scripted model, for tests and examples
 }
 

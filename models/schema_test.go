@@ -135,8 +135,9 @@ func TestAbilities(t *testing.T) {
 			renderer, renders := m.(Renderer)
 			_, local := m.(*ollama)
 			_, script := m.(*scripted)
+			_, inside := m.(*builtinModel)
 			check(t, "scores", scores, !local && !script)
-			check(t, "renders", renders, !script)
+			check(t, "renders", renders, !script && !inside)
 			for _, schema := range []string{`[]`, `"{}"`, `true`, `{"type":`, ` `, `{} {}`} {
 				got := listen(t, t.Context(), m, Request{Prompt: text("p"), Schema: json.RawMessage(schema)})
 				var refused *SchemaError
