@@ -81,7 +81,7 @@ func TestExpressionsInTheLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			againstLibrary(t, from(t, with(info, "pre", name)), library, texts()[:800])
+			againstLibrary(t, from(t, with(info, "pre", name)), library, texts()[:500])
 		})
 	}
 }
