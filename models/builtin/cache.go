@@ -56,7 +56,7 @@ const (
 	// maxKept is how many sequences are kept for the requests to come.
 	maxKept = 16
 	// maxKeptBytes bounds their pages.
-	maxKeptBytes = 48 << 20
+	maxKeptBytes = 24 << 20
 )
 
 // prefixes are the sequences that new ones may begin with, the least recently

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/viterin/vek/vek32"
 )
@@ -245,10 +246,5 @@ func (p *pass) feed(layer, rows int) {
 	vek32.Add_Inplace(p.hidden[:rows*p.width], b.down.apply(p.added, p.rounded(up, &b.down.matrix, rows), rows))
 }
 
-// room gives n values of a slice that grows where it is too short.
-func room(s []float32, n int) []float32 {
-	if cap(s) < n {
-		return make([]float32, n)
-	}
-	return s[:n]
-}
+// room gives n values of a slice, which grows where it is too short.
+func room(s []float32, n int) []float32 { return slices.Grow(s[:0], n)[:n] }

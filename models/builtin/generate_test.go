@@ -149,7 +149,7 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 		return q
 	}
-	for _, c := range []struct{ pages, want int }{{1, maxKept}, {4, maxKeptBytes >> 23}, {20, 1}} {
+	for _, c := range []struct{ pages, want int }{{1, maxKeptBytes >> 21}, {4, maxKeptBytes >> 23}, {20, 1}} {
 		var p prefixes
 		for i := range 20 {
 			p.keep(sequenceOf(1000, 1), "stays")
@@ -166,11 +166,11 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 	}
 	var p prefixes
-	whole := sequenceOf(1, 20)
+	whole := sequenceOf(1, 10)
 	for i := range maxKept {
 		p.keep(sequence{tokens: []int{1, i}, pages: whole.pages}, "")
 	}
-	if len(p.kept) != maxKept || size(p.kept) != 40<<20 {
+	if len(p.kept) != maxKept || size(p.kept) != 20<<20 {
 		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept))
 	}
 }
