@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -201,7 +202,8 @@ func (a *app) configFile(cmd *cobra.Command) (*config.File, error) {
 		return nil, nil
 	}
 	file, err := config.Read(path, settingNames())
-	if err != nil && errors.Is(err, fs.ErrNotExist) {
+	// A home that is no folder has no configuration either.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		if !asked {
 			return nil, nil
 		}

@@ -265,8 +265,8 @@ func (w *writer) kinRelation() relation {
 			key:   "kind",
 			tell:  []string{"{E} is a {V}.", "{E} is a kind of {V}."},
 			again: []string{"{P} is a {V}."},
-			ask:   []string{"What is {e}", "What kind of thing is {e}"},
-			told:  []string{"what {e} is"},
+			ask:   []string{"What kind of thing is {e}", "What kind of thing is {e}", "What sort of thing is {e}"},
+			told:  []string{"what kind of thing {e} is"},
 			wants: "kind",
 		}
 	}
@@ -297,11 +297,12 @@ func (w *writer) chineseRelation() relation {
 			ask: []string{"{e}" + v + "哪里", "{e}" + v + "什么地方"}, names: []string{"{e}" + v + "的地方"}, wants: "place"}
 	case 4:
 		u := pick(w, [][2]string{{"长", "公里"}, {"高", "米"}, {"宽", "米"}, {"深", "米"}, {"重", "吨"}})
-		return relation{key: u[0], tell: []string{"{e}" + u[0] + "{V}" + u[1] + "。"}, again: []string{"它" + u[0] + "{V}" + u[1] + "。"},
-			ask: []string{"{e}" + u[0] + "多少" + u[1], "{e}有多" + u[0]}, wants: "number"}
+		return relation{key: u[0], tell: []string{"{e}" + u[0] + "{V}。"}, again: []string{"它" + u[0] + "{V}。"},
+			ask: []string{"{e}" + u[0] + "多少" + u[1], "{e}有多" + u[0]}, wants: "number " + u[1]}
 	case 5:
-		u := pick(w, []string{"根弦", "个房间", "扇窗", "座桥", "名成员", "本书", "艘船"})
-		return relation{key: u, tell: []string{"{e}有{V}" + u + "。"}, again: []string{"它有{V}" + u + "。"}, ask: []string{"{e}有多少" + u}, wants: "number"}
+		u := pick(w, [][2]string{{"根", "弦"}, {"个", "房间"}, {"扇", "窗"}, {"座", "桥"}, {"名", "成员"}, {"本", "书"}, {"艘", "船"}})
+		return relation{key: u[1], tell: []string{"{e}有{V}" + u[1] + "。"}, again: []string{"它有{V}" + u[1] + "。"},
+			ask: []string{"{e}有多少" + u[0] + u[1], "{e}有几" + u[0] + u[1]}, wants: "number " + u[0]}
 	default:
 		return relation{key: n, tell: []string{"{e}的" + n + "是{V}。"}, again: []string{"它的" + n + "是{V}。"},
 			ask: []string{"{e}的" + n + "是什么", "{e}的" + n + "是谁", "什么是{e}的" + n}, names: []string{"{e}的" + n}, wants: "any"}
@@ -315,8 +316,8 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 		switch {
 		case r.wants == "year":
 			return value{text: fmt.Sprint(1000 + w.IntN(1030))}
-		case r.wants == "number":
-			return value{text: pick(w, []string{fmt.Sprint(2 + w.IntN(900)), pick(w, strings.Fields("两 三 四 五 六 七 八 九 十 十二 十九 二十 三百 一千"))})}
+		case strings.HasPrefix(r.wants, "number "):
+			return value{text: pick(w, []string{fmt.Sprint(2 + w.IntN(900)), pick(w, strings.Fields("两 三 四 五 六 七 八 九 十 十二 十九 二十 三百 一千"))}) + strings.TrimPrefix(r.wants, "number ")}
 		case r.wants == "any" && !linked && w.chance(0.3):
 			return value{text: pick(w, strings.Fields("铜 盐 丝绸 木头 红色 蓝色 金色 三百米 七天 大米 茶叶 石头 玻璃 音乐 数学 羊毛"))}
 		}
