@@ -339,7 +339,7 @@ func TestBuiltinProbabilitiesAreOllamas(t *testing.T) {
 		"qwen3-f16": {tinymodel.Options{Type: ggml.TensorTypeF16}, 0.05},
 		"qwen3-f32": {tinymodel.Options{Type: ggml.TensorTypeF32, Output: true}, 0.05},
 		"qwen3-q80": {tinymodel.Options{Type: ggml.TensorTypeQ8_0}, 0.5},
-		"qwen2-f16": {tinymodel.Options{Type: ggml.TensorTypeF16, Architecture: "qwen2", Output: true}, 0.1},
+		"qwen2-f16": {tinymodel.Options{Type: ggml.TensorTypeF16, Architecture: "qwen2", Head: 16, Output: true}, 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tiny.gguf")
