@@ -29,7 +29,7 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 test: lint jinja ollama tokenizers cross ## vet, staticcheck, all tests with -race, on the real Ollama
 	$(ON_OLLAMA) PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
-		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test $(TAGGED); \
+		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
 
 .PHONY: lint
