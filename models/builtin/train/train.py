@@ -152,7 +152,7 @@ def main():
         print(*words, flush=True)
         print(*words, file=log)
 
-    vocabulary = os.path.join(a.out, "tokenizer.json")
+    vocabulary = os.path.join(os.path.dirname(a.config), "tokenizer.json")
     if not os.path.exists(vocabulary):
         lines = subprocess.run([a.generate, "-seed", "7", "-n", "20000"], stdout=subprocess.PIPE, check=True).stdout
         bpe.learn(lines.decode().splitlines(), c["vocabulary"]).save(vocabulary)
