@@ -18,6 +18,7 @@ type Options struct {
 	// ContextSize is the context in tokens that Ollama is asked for. Zero keeps
 	// what a loaded model has, and otherwise what the server would choose; the
 	// same value goes with every request, because another one reloads the model.
+	// The built-in model takes it where it is less than its own.
 	ContextSize int
 
 	// FirstToken limits the silence before the first token, the loading of a

@@ -10,7 +10,8 @@
 // Numbers are rounded where ggml rounds them on a CPU (activations to the type
 // that the weights are multiplied in, keys and values to 16-bit floats), so
 // that greedy generations are those of the servers for the same file. Sums are
-// 32-bit floats, added up in another order, which a near-tie can show.
+// 32-bit floats, added up in another order, those of attention too, for which
+// ggml takes 16 bits: a near-tie can show it.
 package builtin
 
 import (
