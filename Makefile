@@ -59,6 +59,10 @@ tokenizers: ## build Hugging Face's tokenizers into build/ (with Rust's cargo), 
 bench: build ollama ## figures on the real Ollama: tokens after a halt, time to cancel
 	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Halt -benchtime 20x ./internal/endtoend
 
+.PHONY: bench-builtin
+bench-builtin: ollama ## the built-in engine beside the real Ollama, tokens a second on one core
+	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Builtin -benchtime 20x ./internal/endtoend
+
 .PHONY: eval-builtin
 eval-builtin: ## examine the built-in model: 200 questions of each kind in each format (ARGS)
 	@$(GO) run ./models/builtin/train/eval $(ARGS)
