@@ -36,9 +36,10 @@ func (k *kit) Close() {
 	}
 }
 
-// prepare makes a kit without a model, so that faults of the format, the
-// criteria and the corpus are told before a server is asked anything.
-func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
+// prepare makes a kit without a model, so that faults of the format and the
+// criteria are told before a server is asked anything. discover says that one
+// may be looked for where the documents depend on the model.
+func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, error) {
 	format, err := template.Load(s.format)
 	if err != nil {
 		return nil, err
@@ -70,6 +71,11 @@ func (a *app) prepare(ctx context.Context, s *settings) (*kit, error) {
 			Limits:       runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
 		},
 		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
+	}
+	if discover || s.model != "" {
+		if err := a.defaultCorpus(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 	if s.corpus != "" {
 		if k.index, err = a.openCorpus(ctx, s); err != nil {

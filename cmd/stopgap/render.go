@@ -72,12 +72,7 @@ func (a *app) render(ctx context.Context, s *settings, question string, as rende
 	if as.ids && len(as.scores) > 0 {
 		return &usageError{errors.New("--ids and --score print different things"), "use one of them"}
 	}
-	if s.model != "" { // else a server would be asked
-		if err := a.defaultCorpus(ctx, s); err != nil {
-			return err
-		}
-	}
-	k, err := a.prepare(ctx, s)
+	k, err := a.prepare(ctx, s, false)
 	if err != nil {
 		return err
 	}

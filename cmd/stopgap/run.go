@@ -65,10 +65,7 @@ func (a *app) answer(cmd *cobra.Command, s *settings, args []string, asJSON, sho
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	if err := a.defaultCorpus(ctx, s); err != nil {
-		return err
-	}
-	k, err := a.prepare(ctx, s)
+	k, err := a.prepare(ctx, s, true)
 	if err != nil {
 		return err
 	}

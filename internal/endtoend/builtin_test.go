@@ -238,6 +238,7 @@ func TestBuiltinWritesWhatOllamaWrites(t *testing.T) {
 	s, m := ollamatest.Shared(t), embedded(t)
 	s.Create(t, "inside", builtinFile, nil)
 	options := map[string]any{"temperature": 0, "num_predict": compared, "num_ctx": 4096}
+	counted := 0
 	sameTokens(t, m, prompted(), func(t *testing.T, prompt string) (tokens []string) {
 		var last api.GenerateResponse
 		text := ""
@@ -254,7 +255,9 @@ func TestBuiltinWritesWhatOllamaWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(m.Tokenizer().Encode(prompt, true)); last.PromptEvalCount != n {
+		if n := len(m.Tokenizer().Encode(prompt, true)); last.PromptEvalCount == n {
+			counted++
+		} else if last.PromptEvalCount != 0 { // zero: Ollama does not say
 			t.Errorf("Ollama counts %d tokens, the tokenizer %d, in:\n%s", last.PromptEvalCount, n, prompt)
 		}
 		if last.DoneReason == "stop" {
@@ -262,6 +265,9 @@ func TestBuiltinWritesWhatOllamaWrites(t *testing.T) {
 		}
 		return tokens
 	})
+	if counted < prompted()*4/5 {
+		t.Errorf("Ollama counted the tokens of only %d of %d prompts", counted, prompted())
+	}
 }
 
 // Ollama tells the ids of a prompt that it renders itself.
