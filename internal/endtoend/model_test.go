@@ -28,7 +28,7 @@ type lasting struct {
 }
 
 // mostRenewals is how often a model may stop answering.
-const mostRenewals = 2
+const mostRenewals = 5
 
 // model gives the script to Ollama as a model file and opens it.
 func model(t testing.TB, s *ollamatest.Server, name string, turns []automaton.Turn, opts automaton.Options) *lasting {
