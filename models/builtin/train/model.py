@@ -96,7 +96,7 @@ def write_gguf(model, c, tokenizer, control, path):
     w = gguf.GGUFWriter(path, "qwen3")
     w.add_name("stopgap")
     w.add_description("stopgap's built-in model: it searches, reads and cites, and knows nothing")
-    w.add_license("MIT")
+    w.add_license("Apache-2.0")
     w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     w.add_context_length(c["context"])
     w.add_embedding_length(c["width"])
@@ -110,7 +110,7 @@ def write_gguf(model, c, tokenizer, control, path):
     w.add_layer_norm_rms_eps(c["norm_epsilon"])
     write_vocabulary(w, json.loads(tokenizer.to_str()), control)
     for name, p in model.named_parameters():
-        name = name.replace("layers.", "blk.").replace("_norm.weight", "_norm.weight")
+        name = name.replace("layers.", "blk.")
         data = p.detach().numpy()
         w.add_tensor(name, data.astype(np.float16 if data.ndim > 1 else np.float32))
     w.write_header_to_file()
