@@ -201,6 +201,8 @@ func refHint(ref string) string {
 		return ""
 	case near != "" && rest != "":
 		return fmt.Sprintf("did you mean %q? ", near+":"+rest)
+	case near == "builtin": // the one kind that stands alone
+		return fmt.Sprintf("did you mean %q? ", near)
 	case strings.HasSuffix(ref, ".gguf"):
 		return fmt.Sprintf("a model file needs a server: \"llama-server -m FILE\", then --model llamacpp:http://127.0.0.1:8080; a very small one runs as %q; ", "builtin:"+ref)
 	case kind == "http", kind == "https":
