@@ -38,7 +38,7 @@ var rules = []struct {
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/runner"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
-	{"stopgap/internal/tinymodel", []string{"github.com/ollama/ollama/fs/ggml"}},
+	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
 	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},

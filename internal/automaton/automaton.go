@@ -158,9 +158,9 @@ func vocabulary(s Script) []token {
 // The one merge of the tokenizer; llama.cpp refuses a file without any.
 const mergeLeft, mergeRight = " ", " "
 
-// spell gives the text of a normal token in the alphabet of byte-level BPE,
+// Spell gives the text of a normal token in the alphabet of byte-level BPE,
 // where each byte is a printable character (the table of GPT-2's encoder).
-func spell(text string) string {
+func Spell(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
 		r := rune(c)

@@ -97,7 +97,7 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 	for id, t := range a.tokens {
 		texts[id], types[id], ids[t.text] = t.text, int32(t.typ), id
 		if t.typ == typeNormal {
-			texts[id] = spell(t.text)
+			texts[id] = Spell(t.text)
 		}
 	}
 	return ggml.KV{
@@ -117,7 +117,7 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 		"tokenizer.ggml.pre":                     "qwen2",
 		"tokenizer.ggml.tokens":                  texts,
 		"tokenizer.ggml.token_type":              types,
-		"tokenizer.ggml.merges":                  []string{spell(mergeLeft) + " " + spell(mergeRight)},
+		"tokenizer.ggml.merges":                  []string{Spell(mergeLeft) + " " + Spell(mergeRight)},
 		"tokenizer.ggml.bos_token_id":            uint32(ids[endOfText]),
 		"tokenizer.ggml.eos_token_id":            uint32(a.end),
 		"tokenizer.ggml.padding_token_id":        uint32(ids[endOfText]),

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"stopgap/internal/automaton"
 )
 
 // A vocabulary is that of a byte-level byte-pair encoding.
@@ -32,7 +34,7 @@ func learn(text string, size int) vocabulary {
 		}
 	}
 	for b := range 256 {
-		v.tokens, v.types = append(v.tokens, printable(byte(b))), append(v.types, 1)
+		v.tokens, v.types = append(v.tokens, automaton.Spell(string([]byte{byte(b)}))), append(v.types, 1)
 	}
 	counts := map[string]int{}
 	for _, w := range strings.Fields(text) {
@@ -46,7 +48,7 @@ func learn(text string, size int) vocabulary {
 	for _, w := range slices.Sorted(maps.Keys(counts)) {
 		parts := make([]string, len(w))
 		for i := range len(w) {
-			parts[i] = printable(w[i])
+			parts[i] = automaton.Spell(w[i : i+1])
 		}
 		words = append(words, word{parts, counts[w]})
 	}
@@ -88,18 +90,4 @@ func merge(parts []string, pair [2]string) []string {
 		out = append(out, parts[i])
 	}
 	return out
-}
-
-// printable is a byte in the alphabet of GPT-2's encoder.
-func printable(b byte) string {
-	r := rune(b)
-	switch {
-	case r <= 0x20:
-		r += 0x100
-	case r >= 0x7f && r <= 0xa0:
-		r += 0xa2
-	case r == 0xad:
-		r = 0x143
-	}
-	return string(r)
 }
