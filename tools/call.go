@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -29,8 +30,15 @@ const (
 	OK           Status = "ok"
 	UnknownTool  Status = "unknown_tool"
 	BadArguments Status = "bad_arguments"
-	Failed       Status = "failed"   // the tool returned an error or panicked
-	TimedOut     Status = "timeout"  // the deadline passed
-	LimitReached Status = "limit"    // the call limit of the tool was reached
-	Cancelled    Status = "canceled" // the run was ended meanwhile
+	Failed       Status = "failed"      // the tool returned an error or panicked
+	TimedOut     Status = "timeout"     // the deadline passed
+	LimitReached Status = "limit"       // the call limit of the tool was reached
+	Cancelled    Status = "canceled"    // the run was ended meanwhile
+	Interrupted  Status = "interrupted" // the process was: whether the tool did its work is not known
 )
+
+// A Handler stands between a Set and the calls that it admits, one at a time or
+// several at once: a journal records them, a replay answers in their place. at
+// is the place of the call among those of its turn; run makes it, under the
+// tool's deadline. What comes back has not been cut yet.
+type Handler func(ctx context.Context, at int, call Call, run func() Result) Result

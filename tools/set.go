@@ -53,6 +53,8 @@ type Options struct {
 // A Set is the tools of a run and the bounds they run within. It is immutable
 // and may serve many runs at once; each run has its own Session.
 type Set struct {
+	options  Options
+	handler  Handler // nil for none
 	entries  []entry
 	byName   map[string]int
 	timeout  time.Duration
@@ -94,6 +96,7 @@ var (
 // compile gives a *SpecError; so does a limit for a tool that is not there.
 func NewSet(list []Tool, opts Options) (*Set, error) {
 	s := &Set{
+		options:  opts,
 		byName:   make(map[string]int, len(list)),
 		timeout:  positive(opts.Timeout, DefaultTimeout),
 		parallel: positive(opts.Parallel, DefaultParallel),
@@ -157,6 +160,16 @@ func (s *Set) Specs() []Spec {
 	return specs
 }
 
+// Options gives the bounds as NewSet got them.
+func (s *Set) Options() Options { return s.options }
+
+// With gives the same tools, whose calls go through a handler.
+func (s *Set) With(h Handler) *Set {
+	with := *s
+	with.handler = h
+	return &with
+}
+
 // Check says whether a call would be admitted, but for limits on their number:
 // OK, UnknownTool or BadArguments, and what is wrong in a clause.
 func (s *Set) Check(call Call) (Status, string) {
@@ -210,7 +223,7 @@ func (s *Session) Run(ctx context.Context, calls []Call) []Result {
 		}
 		group.Go(func() error {
 			start := time.Now()
-			res := s.call(ctx, e, args)
+			res := s.handle(ctx, i, e, args)
 			res.Duration = time.Since(start)
 			results[i] = s.set.finish(call.Name, res)
 			return nil
@@ -246,6 +259,15 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
+}
+
+// handle makes one call, through the handler where there is one.
+func (s *Session) handle(ctx context.Context, at int, e *entry, args []byte) Result {
+	run := func() Result { return s.call(ctx, e, args) }
+	if s.set.handler == nil {
+		return run()
+	}
+	return s.set.handler(ctx, at, Call{Name: e.spec.Name, Arguments: args}, run)
 }
 
 // call runs one tool under its deadline.

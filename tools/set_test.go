@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -350,5 +351,46 @@ func TestNumbersOutOfAllBounds(t *testing.T) {
 	}
 	if res[1].Status != OK {
 		t.Errorf("result is %+v", res[1])
+	}
+}
+
+// A handler sees the calls that are admitted and no others, with their places,
+// and what it gives is cut like any other result.
+func TestHandler(t *testing.T) {
+	const textSchema = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
+	set, err := NewSet([]Tool{echo("echo", textSchema)}, Options{Limit: 3, MaxTokens: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := set.Options(); o.Limit != 3 || o.MaxTokens != 5 {
+		t.Errorf("%+v", o)
+	}
+	var mu sync.Mutex
+	seen := map[int]string{}
+	with := set.With(func(_ context.Context, at int, call Call, run func() Result) Result {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[at] = call.Name + string(call.Arguments)
+		if at == 3 {
+			return Result{Status: Interrupted, Content: strings.Repeat("long ", 50)}
+		}
+		return run()
+	})
+	calls := []Call{
+		{Name: "echo", Arguments: json.RawMessage(`{"text":"a"}`)}, {Name: "none"}, {Name: "echo", Arguments: json.RawMessage(`[]`)},
+		{Name: "echo", Arguments: json.RawMessage(`{"text":"b"}`)},
+	}
+	results := with.Session().Run(t.Context(), calls)
+	if want := map[int]string{0: `echo{"text":"a"}`, 3: `echo{"text":"b"}`}; !maps.Equal(seen, want) {
+		t.Errorf("%v", seen)
+	}
+	if r := results[0]; r.Status != OK || r.Name != "echo" {
+		t.Errorf("%+v", r)
+	}
+	if r := results[3]; r.Status != Interrupted || r.Cut == 0 || r.Name != "echo" {
+		t.Errorf("%+v", r)
+	}
+	if r := set.Session().Run(t.Context(), calls[3:]); r[0].Status != OK {
+		t.Errorf("the set itself has a handler: %+v", r)
 	}
 }

@@ -27,4 +27,7 @@ type Spec struct {
 	// Parameters is a JSON schema of type object; its key order is kept. Empty
 	// means no parameters. References to other documents are refused.
 	Parameters json.RawMessage
+	// SideEffects says that a call changes something outside: nobody runs it a
+	// second time where it is not known whether it ran. The model is not told.
+	SideEffects bool
 }
