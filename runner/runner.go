@@ -13,6 +13,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"stopgap/models"
 	"stopgap/stopping"
@@ -82,6 +83,10 @@ type Runner struct {
 	// Session names the conversation to servers with fixed slots. Runs at the
 	// same time share it, and with it the slot.
 	Session string
+
+	// WithTimeout makes the context that Limits.Time ends; nil means
+	// context.WithTimeout. A replay has the recorded moment in place of a clock.
+	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
 // A Switch is on, off, or left to the format.

@@ -54,8 +54,12 @@ func newState(r *Runner, task Task, yield func(Event, error) bool) *state {
 // start makes the context of the run; s.cancel must be called.
 func (s *state) start(ctx context.Context) {
 	s.outer = ctx
+	limited := s.WithTimeout
+	if limited == nil {
+		limited = context.WithTimeout
+	}
 	if s.Limits.Time > 0 {
-		s.ctx, s.cancel = context.WithTimeout(ctx, s.Limits.Time)
+		s.ctx, s.cancel = limited(ctx, s.Limits.Time)
 	} else {
 		s.ctx, s.cancel = context.WithCancel(ctx)
 	}
