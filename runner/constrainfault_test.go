@@ -52,6 +52,7 @@ func TestFaultsInEveryRequest(t *testing.T) {
 					continue
 				}
 				r := constrained(t, "qwen", m)
+				r.Limits.Resumes = -1
 				events, out, err := trial(t, r, runner.Task{})
 				if !slices.Contains(fault.ends, out.Termination) || (err != nil) != (out.Termination == runner.TermServerError || name == "overflow") {
 					t.Errorf("%s: ended %s with %v", label, out.Termination, err)

@@ -119,6 +119,7 @@ func TestFollowUpOfACancelledRun(t *testing.T) {
 	} {
 		m := &rawModel{turns: [][]models.Chunk{{{Text: tc.text}}, said("Done.", models.FinishStop)}} // cut: no Final
 		r := newRunner(t, tc.format, m)
+		r.Limits.Resumes = -1
 		_, out, err := trial(t, r, runner.Task{})
 		if err == nil {
 			t.Fatal("a cut stream without an error")
@@ -174,7 +175,9 @@ func TestPatternOverItsBudget(t *testing.T) {
 
 // A stream that ends without saying why is a cut one, whoever wrote the model.
 func TestStreamWithoutAnEnd(t *testing.T) {
-	_, out, err := trial(t, newRunner(t, "qwen", &rawModel{turns: [][]models.Chunk{{{Text: "The answer"}}}}), runner.Task{})
+	r := newRunner(t, "qwen", &rawModel{turns: [][]models.Chunk{{{Text: "The answer"}}}})
+	r.Limits.Resumes = -1
+	_, out, err := trial(t, r, runner.Task{})
 	var cut *models.CutError
 	if out.Termination != runner.TermServerError || !errors.As(err, &cut) || cut.Bytes != 10 {
 		t.Errorf("ended %s with %v", out.Termination, err)

@@ -51,6 +51,14 @@ type Noticed struct {
 	MatchEnd   int    `json:"match_end"`
 }
 
+// Resumed says that the server's stream was cut and is gone on with: the next
+// request's prompt ends with what was received of the turn.
+type Resumed struct {
+	Turn  int    `json:"turn"`
+	Bytes int    `json:"bytes"` // of this turn's text that the request goes on from
+	Error string `json:"error"` // how the stream was cut
+}
+
 // Stopped ends a generation that came to its end; one that an error ended has
 // none. With the format chat the turn's text is the answer's, without thoughts
 // and calls.
@@ -67,8 +75,10 @@ type Stopped struct {
 	Discarded  int           `json:"discarded,omitempty"` // bytes received past the stop
 	Pieces     int           `json:"pieces"`              // chunks with text, about a token each
 	// Requests is how many requests the turn took: one, unless calls were
-	// written under a schema or a cut call was gone on with. Usage sums them.
+	// written under a schema, or a call or a stream that was cut was gone on
+	// with. Usage sums them.
 	Requests int          `json:"requests"`
+	Resumed  int          `json:"resumed,omitempty"` // streams that were cut and gone on with
 	Usage    models.Usage `json:"usage"`
 	// Problems are what in the turn is not as the format or the tools ask.
 	Problems []template.Problem `json:"problems,omitempty"`
@@ -125,6 +135,7 @@ func (Started) Kind() string  { return "started" }
 func (Waiting) Kind() string  { return "waiting" }
 func (Text) Kind() string     { return "text" }
 func (Noticed) Kind() string  { return "noticed" }
+func (Resumed) Kind() string  { return "resumed" }
 func (Stopped) Kind() string  { return "stopped" }
 func (Called) Kind() string   { return "called" }
 func (Returned) Kind() string { return "returned" }
@@ -159,6 +170,7 @@ type Outcome struct {
 	Problems    int         `json:"problems,omitempty"`
 	Invented    int         `json:"invented,omitempty"`  // tool responses that the model began to write itself
 	Discarded   int         `json:"discarded,omitempty"` // bytes received past stops
+	Resumed     int         `json:"resumed,omitempty"`   // streams that were cut and gone on with
 	// Usage sums the turns. A sum with an unknown part is unknown: most servers
 	// say nothing of a generation that was halted. Pieces is known always.
 	Usage  models.Usage `json:"usage"`

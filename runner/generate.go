@@ -14,7 +14,7 @@ import (
 
 // A generation is one turn on its way: what the model writes between two
 // continuations of the prompt. It takes one request, or several where a call is
-// written under a schema or was cut.
+// written under a schema, or a call or the stream was cut.
 type generation struct {
 	*state
 	began   bool // the turn began inside the thinking part
@@ -22,7 +22,7 @@ type generation struct {
 	kept    strings.Builder    // the turn's text
 	stop    *stopping.Decision // what ended the last request
 	finish  *models.Final      // what ended it, where no criterion did
-	resumed bool               // a call that was cut has been gone on with
+	longer  bool               // a call that the limit cut has been gone on with
 	written int                // calls that were written under a schema
 	allowed int                // tokens that the turn may have
 	event   Stopped
@@ -67,7 +67,7 @@ func (g *generation) write() error {
 			err = g.constrained("", g.frame.Opened)
 			over = g.complete()
 		case g.splitCall():
-			g.resumed, g.allowed = true, g.allowed+g.spent()
+			g.longer, g.allowed = true, g.allowed+g.spent()
 		default:
 			over = true
 		}
@@ -81,6 +81,7 @@ type stretch struct {
 	*generation
 	matcher *stopping.Matcher
 	fed     int // bytes of the turn that are older than the stretch
+	shown   int // bytes of the turn that are in the events
 	skip    int // how many of them the matcher has not given back yet
 	torn    int // bytes at the end that never became a character
 	stop    *stopping.Decision
@@ -100,12 +101,15 @@ func (g *generation) stretch() error {
 	if err != nil {
 		return err
 	}
-	st := &stretch{generation: g, matcher: set.Matcher(), fed: fed, skip: fed}
+	st := &stretch{generation: g, matcher: set.Matcher(), fed: fed, shown: fed, skip: fed}
 	if fed > 0 {
 		err = st.watch(g.kept.String(), g.spent())
 	}
 	if err == nil {
 		err = st.stream(req)
+	}
+	if err == nil && st.stop != nil {
+		st.event.Halt = time.Since(st.matched)
 	}
 	if closing := st.flush(); err == nil {
 		err = closing
@@ -114,19 +118,13 @@ func (g *generation) stretch() error {
 	return err
 }
 
-// stream reads until a stop, the server's end or an error.
-func (st *stretch) stream(req models.Request) error {
-	err := st.receive(st.generation, req, func(chunk models.Chunk) (bool, error) {
-		if chunk.Text == "" {
-			return true, nil
-		}
-		err := st.watch(chunk.Text, max(1, len(chunk.Tokens)))
-		return st.stop == nil, err
-	})
-	if err == nil && st.stop != nil {
-		st.event.Halt = time.Since(st.matched)
+// take reads a chunk and says whether more is wanted.
+func (st *stretch) take(chunk models.Chunk) (more bool, err error) {
+	if chunk.Text == "" {
+		return true, nil
 	}
-	return err
+	err = st.watch(chunk.Text, max(1, len(chunk.Tokens)))
+	return st.stop == nil, err
 }
 
 // watch passes text through the matcher and yields what comes out.
@@ -150,6 +148,7 @@ func (st *stretch) watch(text string, tokens int) error {
 func (st *stretch) show(text string) error {
 	old := min(st.skip, len(text))
 	st.skip -= old
+	st.shown += len(text) - old
 	return st.spans(st.lexer.Write(text[old:]))
 }
 
@@ -196,7 +195,7 @@ func (g *generation) spans(spans []template.Span) error {
 // splitCall reports whether the length limit cut the turn in the middle of a
 // call, which is then gone on with, once.
 func (g *generation) splitCall() bool {
-	if g.resumed || g.forced != "" || g.finish == nil || g.finish.Finish != models.FinishLength {
+	if g.longer || g.forced != "" || g.finish == nil || g.finish.Finish != models.FinishLength {
 		return false
 	}
 	t := g.Format.Parse(g.kept.String(), g.reading())

@@ -163,6 +163,7 @@ type draft struct {
 	// They belong to the text that follows.
 	pending []int
 	ids     int  // how many came
+	counted int  // how many of them are in the sums already
 	unnamed bool // some text came without ids
 }
 
@@ -188,7 +189,7 @@ func (d *draft) generated() models.Count {
 	if d.unnamed || d.ids == 0 {
 		return models.Count{}
 	}
-	return models.Known(d.ids)
+	return models.Known(d.ids - d.counted)
 }
 
 // segments returns the first keep bytes of the generation. Ids are kept as far

@@ -23,6 +23,9 @@ type Limits struct {
 	// Problems is how many turns of a run that are not as the format asks are
 	// sent back to the model; a negative number means none. Default 3.
 	Problems int
+	// Resumes is how often a run goes on with a stream that was cut before the
+	// server had said why it ends; a negative number means never. Default 2.
+	Resumes int
 }
 
 // The defaults of Limits.
@@ -30,6 +33,7 @@ const (
 	defaultTurns      = 20
 	defaultTurnTokens = 4096
 	defaultProblems   = 3
+	defaultResumes    = 2
 )
 
 const (

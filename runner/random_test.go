@@ -265,7 +265,7 @@ func randomRun(t *testing.T, name string, r *runner.Runner, m *randomModel, task
 	if r.Constrain {
 		most += 3 * 16
 	}
-	if max := r.Limits.Turns + 1; end.Turns > max || len(m.prompts) != end.Requests || end.Requests > most*end.Turns {
+	if max := r.Limits.Turns + 1; end.Turns > max || len(m.prompts) != end.Requests || end.Requests > most*end.Turns+end.Resumed {
 		t.Errorf("%s: %d turns, %d requests, said %d, at most %d", name, end.Turns, len(m.prompts), end.Requests, max)
 	}
 	for i, p := range m.prompts {

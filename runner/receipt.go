@@ -14,9 +14,9 @@ var noUsage = models.Usage{
 	Prompt: models.Known(0), Evaluated: models.Known(0), Reused: models.Known(0), Generated: models.Known(0),
 }
 
-// A receipt is what one request gave.
+// A receipt is what one request gave, and those before it whose streams were cut.
 type receipt struct {
-	draft  draft
+	draft  draft // of them all
 	usage  models.Usage
 	final  *models.Final
 	pieces int
@@ -26,8 +26,9 @@ type receipt struct {
 // enough or the server ends. Leaving the range is what ends the request there.
 func (r *receipt) receive(g *generation, req models.Request, take func(models.Chunk) (more bool, err error)) error {
 	g.event.Requests++
+	from := r.draft.text.Len()
 	for chunk, err := range g.Model.Stream(g.ctx, req) {
-		if err == nil && r.draft.text.Len() > req.MaxTokens*longestToken {
+		if err == nil && r.draft.text.Len()-from > req.MaxTokens*longestToken {
 			err = &models.ProtocolError{Server: g.server(), Reason: "much more text than tokens were asked for"}
 		}
 		if err != nil {
@@ -49,7 +50,7 @@ func (r *receipt) receive(g *generation, req models.Request, take func(models.Ch
 	}
 	if r.final == nil { // it is never inferred how a stream ended
 		g.broken = true
-		return &models.CutError{Bytes: r.draft.text.Len(), Tokens: r.pieces}
+		return &models.CutError{Bytes: r.draft.text.Len() - from, Tokens: r.pieces}
 	}
 	return nil
 }

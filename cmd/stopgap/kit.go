@@ -68,7 +68,7 @@ func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, er
 			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
 			SingleCall: s.singleCall, Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
 			CallsInThink: map[string]runner.Switch{"yes": runner.On, "no": runner.Off}[s.callsInThink],
-			Limits:       runner.Limits{Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout},
+			Limits:       s.limits(),
 		},
 		task: runner.Task{System: system, Date: s.date, Values: pairs(s.values)},
 	}
@@ -87,6 +87,17 @@ func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, er
 		return nil, err
 	}
 	return k, nil
+}
+
+// limits are the budgets of the settings.
+func (s *settings) limits() runner.Limits {
+	l := runner.Limits{
+		Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout, Resumes: s.resumes,
+	}
+	if l.Resumes == 0 {
+		l.Resumes = -1 // none
+	}
+	return l
 }
 
 // choice is --tool-choice: a word, or else a tool's name.

@@ -46,6 +46,7 @@ type settings struct {
 	maxCalls   int
 	callLimits []string
 	timeout    time.Duration
+	resumes    int
 	singleCall bool
 	stops      []string
 	stopRegex  []string
@@ -66,7 +67,7 @@ type settings struct {
 func newSettings() *settings {
 	return &settings{
 		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
-		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, color: "auto",
+		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, resumes: 2, color: "auto",
 		toolChoice: "auto", callsInThink: "auto",
 	}
 }
@@ -124,6 +125,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(count{&s.maxTokens, 0}, "max-tokens", "how long the whole prompt may become; 0 for the model's context")
 		f.Var(count{&s.turnTokens, 0}, "turn-tokens", "how much the model may write in a turn; 0 leaves it to the format")
 		f.Var(span{&s.timeout}, "timeout", "time for the whole run; 0 for no limit")
+		f.Var(count{&s.resumes, 0}, "resumes", "how often a run goes on with a stream that was cut")
 	case groupStopping:
 		f.BoolVar(&s.singleCall, "single-call", s.singleCall, "halt after the first call of a turn")
 		f.Var(list{&s.stops, "TEXT", checkStop}, "stop", "end a turn at this text and cut it off (repeatable)")

@@ -57,6 +57,9 @@ func (v *view) Event(ev runner.Event) error {
 		v.spinner.show(waitingWords(ev))
 	case runner.Text:
 		return v.write(ev)
+	case runner.Resumed:
+		v.line(v.screen.paint(yellow, v.screen.fit("· "+printable(ev.Error)+"; going on from there", 0)))
+		v.spinner.show("waiting for the model")
 	case runner.Stopped:
 		return v.endBlock()
 	case runner.Called:
