@@ -19,6 +19,8 @@ type builtinModel struct {
 	ref  string
 	load func() (*builtin.Model, error)
 	opts Options
+
+	spelling learned[*Spelling]
 }
 
 const builtinKind = "builtin"

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,6 +18,8 @@ type llama struct {
 	server
 	slots slots
 	known learned[llamaFacts]
+
+	spelling learned[*Spelling]
 }
 
 func openLlama(rest string, opts Options) (Model, error) {
@@ -31,13 +34,14 @@ func openLlama(rest string, opts Options) (Model, error) {
 
 // llamaFacts are what a request must know of the server.
 type llamaFacts struct {
-	slots   int    // parallel sequences
-	context int    // tokens a slot has
-	vocab   int    // size of the vocabulary, zero where unknown
-	bos     int    // the id that the server puts before a text, -1 for none
-	bosText string // what spells it
-	spaced  bool   // the tokenizer puts a space before each text
-	letter  int    // the id of a token that is whole characters
+	slots   int      // parallel sequences
+	context int      // tokens a slot has
+	vocab   int      // size of the vocabulary, zero where unknown
+	bos     int      // the id that the server puts before a text, -1 for none
+	bosText string   // what spells it
+	spaced  bool     // the tokenizer puts a space before each text
+	letter  int      // the id of a token that is whole characters
+	markers []string // what may be special tokens: those of the template, and the ends of a text
 }
 
 // llamaProps is the part of /props that is read.
@@ -50,6 +54,7 @@ type llamaProps struct {
 	Path     string  `json:"model_path"`
 	Template string  `json:"chat_template"`
 	Build    string  `json:"build_info"`
+	BOS      *string `json:"bos_token"`
 	EOS      *string `json:"eos_token"`
 }
 
@@ -78,6 +83,14 @@ func (m *llama) ask(ctx context.Context) (llamaFacts, error) {
 	if props.Slots != nil {
 		f.slots = *props.Slots
 	}
+	f.markers = marker.FindAllString(props.Template, -1)
+	for _, end := range []*string{props.BOS, props.EOS} {
+		if end != nil && *end != "" {
+			f.markers = append(f.markers, *end)
+		}
+	}
+	slices.Sort(f.markers)
+	f.markers = slices.Compact(f.markers)
 	// What a letter becomes tells what the server puts before every text.
 	tokens, err := m.tokenize(ctx, "a", true)
 	if err != nil {
@@ -261,23 +274,30 @@ func (m *llama) tokenize(ctx context.Context, text string, addSpecial bool) ([]T
 	if !utf8.ValidString(text) {
 		return nil, &PromptError{Reason: "the text to tokenize is not UTF-8"}
 	}
-	var answer struct {
-		Tokens []struct {
-			ID    int             `json:"id"`
-			Piece json.RawMessage `json:"piece"`
-		} `json:"tokens"`
-	}
+	var answer llamaTokens
 	err := m.call(ctx, http.MethodPost, "/tokenize", map[string]any{
 		"content": text, "add_special": addSpecial, "parse_special": true, "with_pieces": true,
 	}, &answer)
 	if err != nil {
 		return nil, err
 	}
-	tokens := make([]Token, len(answer.Tokens))
-	for i, t := range answer.Tokens {
+	return answer.tokens(m.kind)
+}
+
+// llamaTokens is what /tokenize answers.
+type llamaTokens struct {
+	Tokens []struct {
+		ID    int             `json:"id"`
+		Piece json.RawMessage `json:"piece"`
+	} `json:"tokens"`
+}
+
+func (a *llamaTokens) tokens(server string) ([]Token, error) {
+	tokens := make([]Token, len(a.Tokens))
+	for i, t := range a.Tokens {
 		piece, ok := llamaPiece(t.Piece)
 		if !ok {
-			return nil, &ProtocolError{Server: m.kind, Reason: "a piece of a token is neither text nor bytes", Excerpt: excerpt(string(t.Piece), excerptLimit)}
+			return nil, &ProtocolError{Server: server, Reason: "a piece of a token is neither text nor bytes", Excerpt: excerpt(string(t.Piece), excerptLimit)}
 		}
 		tokens[i] = Token{ID: t.ID, Piece: piece}
 	}

@@ -27,6 +27,8 @@ type ollama struct {
 	stops  learned[[]string] // the model's own stop strings
 	bos    learned[string]   // what the server puts before every prompt
 	numCtx learned[int]      // the context that every request asks for
+
+	spelling learned[*Spelling]
 }
 
 func openOllama(name string, opts Options) (Model, error) {

@@ -19,7 +19,7 @@ func (s *state) openChat(task Task) error {
 	l, from := s.ledger, len(s.ledger.segments)
 	if from == 0 && task.System != "" {
 		l.messages = append(l.messages, models.Message{Role: models.RoleSystem, Content: task.System})
-		l.add(s.count, Segment{Source: template.FromTemplate, Text: task.System})
+		l.add(s, Segment{Source: template.FromTemplate, Text: task.System})
 	}
 	s.answerOpen()
 	s.say(models.Message{Role: models.RoleUser}, task.Question, template.FromUser)
@@ -45,7 +45,7 @@ func (s *state) say(m models.Message, text string, from template.Source) {
 	segments := s.ledger.secure([]template.Part{{Text: text, Source: from}}, s.reserved())
 	m.Content = segments[0].Text
 	s.ledger.messages = append(s.ledger.messages, m)
-	s.ledger.add(s.count, segments...)
+	s.ledger.add(s, segments...)
 }
 
 // resumeChat appends the results of the last message's calls, and a note.
@@ -206,7 +206,7 @@ func (t *talk) close() error {
 	l.messages = append(l.messages, models.Message{
 		Role: models.RoleAssistant, Content: t.kept.String(), Thinking: t.think.String(), Calls: t.calls,
 	})
-	l.add(t.count, Segment{Source: template.FromModel, Turn: t.turn, Text: t.shown.String()})
+	l.add(t.state, Segment{Source: template.FromModel, Turn: t.turn, Text: t.shown.String()})
 	return err
 }
 

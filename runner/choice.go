@@ -227,7 +227,9 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 	}
 	err = r.receive(g, req, show)
 	g.kept.WriteString(r.draft.text.String()[:shown])
-	g.ledger.add(g.count, r.draft.segments(g.turn, shown)...)
+	if kept := g.append(r.draft.segments(g.turn, shown)...); err == nil {
+		err = kept
+	}
 	g.finish = r.final
 	g.account(&r)
 	if err != nil {

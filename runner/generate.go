@@ -114,7 +114,9 @@ func (g *generation) stretch() error {
 	if closing := st.flush(); err == nil {
 		err = closing
 	}
-	st.keep()
+	if kept := st.keep(); err == nil {
+		err = kept
+	}
 	return err
 }
 
@@ -164,22 +166,24 @@ func (st *stretch) flush() error {
 }
 
 // keep appends what stays of the stretch to the turn and to the ledger.
-func (st *stretch) keep() {
+func (st *stretch) keep() error {
 	g, n := st.generation, st.draft.text.Len()-st.torn
 	if st.stop != nil {
 		n = max(0, st.stop.KeepEnd-st.fed)
 	}
 	g.kept.WriteString(st.draft.text.String()[:n])
-	g.ledger.add(g.count, st.draft.segments(g.turn, n)...)
 	g.finish, g.stop = st.final, st.stop
 	g.account(&st.receipt)
+	return g.append(st.draft.segments(g.turn, n)...)
 }
 
 // put writes words into the turn that the model did not generate there: the
 // format's, or its own choice of a name.
 func (g *generation) put(text string, from template.Source) error {
 	g.kept.WriteString(text)
-	g.ledger.add(g.count, Segment{Source: from, Turn: g.turn, Text: text})
+	if err := g.append(Segment{Source: from, Turn: g.turn, Text: text}); err != nil {
+		return err
+	}
 	return g.spans(g.lexer.Write(text))
 }
 

@@ -16,12 +16,16 @@ type Segment struct {
 	// Original is the text as it was before reserved strings in it were
 	// escaped; empty where it equals Text.
 	Original string `json:"original,omitempty"`
-	// Tokens are the ids that the server itself streamed for Text, and for what
-	// it hid before it; nil where it did not say.
+	// Tokens are the ids of Text. What the model wrote has those that the server
+	// itself streamed, with those of what it hid before; all else has them where
+	// prompts are sent as ids. A token that spans two segments of one appending
+	// stands with the first.
 	Tokens []int `json:"tokens,omitempty"`
 	// Turn is the turn of its run that the segment is part of: what the model
 	// wrote, and words that were put into its mouth. Zero for all else.
 	Turn int `json:"turn,omitempty"`
+
+	spelled bool // the ids of this segment and those beside it spell their texts together
 }
 
 // A Ledger is the prompt as a list of segments. It only grows, so that every
@@ -35,6 +39,8 @@ type Segment struct {
 type Ledger struct {
 	segments []Segment
 	tokens   int // as counted, see Runner.CountTokens
+	last     tail
+	spelling *models.Spelling // that the ids are of, or the count
 	bytes    int
 	inThink  bool // the prompt ends inside the thinking part
 	open     bool // the prompt ends in the middle of what the model wrote
@@ -70,29 +76,75 @@ func (l *Ledger) Text() string {
 // Tokens returns how long the prompt is, by the counter of the run.
 func (l *Ledger) Tokens() int { return l.tokens }
 
-// prompt returns the segments as a model takes them.
+// IDs returns the prompt as token ids, nil where not all of it has them.
+func (l *Ledger) IDs() []int {
+	ids := make([]int, 0, l.tokens)
+	for _, s := range l.prompt() {
+		if len(s.Tokens) == 0 {
+			return nil
+		}
+		ids = append(ids, s.Tokens...)
+	}
+	return ids
+}
+
+// prompt returns the segments as a model takes them. Those that were spelled
+// together go together: their tokens may span them.
 func (l *Ledger) prompt() []models.Segment {
-	out := make([]models.Segment, len(l.segments))
-	for i, s := range l.segments {
-		out[i] = models.Segment{Text: s.Text, Tokens: s.Tokens}
+	out := make([]models.Segment, 0, len(l.segments))
+	joined := false
+	for _, s := range l.segments {
+		if n := len(out); s.spelled && joined {
+			last := &out[n-1]
+			last.Text += s.Text
+			last.Tokens = append(last.Tokens[:len(last.Tokens):len(last.Tokens)], s.Tokens...)
+		} else {
+			out = append(out, models.Segment{Text: s.Text, Tokens: s.Tokens})
+		}
+		joined = s.spelled
 	}
 	return out
 }
 
+// A tail is the end of a prompt that is sent as text, after its last special
+// token: what is appended may become one token with it.
+type tail struct {
+	text   string
+	tokens int
+}
+
 // add appends segments, and only this function does.
-func (l *Ledger) add(count func(string) int, segments ...Segment) {
-	for _, s := range segments {
-		if s.Text == "" {
+func (l *Ledger) add(s *state, segments ...Segment) {
+	for _, seg := range segments {
+		if seg.Text == "" {
 			continue
 		}
-		if len(s.Tokens) > 0 {
-			l.tokens += len(s.Tokens)
-		} else {
-			l.tokens += count(s.Text)
+		switch {
+		case len(seg.Tokens) > 0 || seg.spelled:
+			l.tokens += len(seg.Tokens)
+		case s.CountTokens == nil && s.speller.counts():
+			l.lengthen(seg.Text, s)
+		default:
+			l.tokens += s.count(seg.Text)
 		}
-		l.bytes += len(s.Text)
-		l.segments = append(l.segments, s)
+		l.bytes += len(seg.Text)
+		l.segments = append(l.segments, seg)
 	}
+}
+
+// lengthen counts a text that is appended to a prompt of text. Special tokens
+// part a text before anything else does, so that nothing before the last one
+// changes any more.
+func (l *Ledger) lengthen(text string, s *state) {
+	l.tokens -= l.last.tokens
+	l.last.text += text
+	if found := s.speller.special.Find(l.last.text); len(found) > 0 {
+		end := found[len(found)-1].End
+		l.tokens += s.countSpecial(l.last.text[:end])
+		l.last.text = l.last.text[end:]
+	}
+	l.last.tokens = s.countSpecial(l.last.text)
+	l.tokens += l.last.tokens
 }
 
 // secure turns rendered parts into segments in which untrusted text cannot be

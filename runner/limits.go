@@ -59,6 +59,18 @@ type LimitError struct {
 	Estimated bool // Tokens is an estimate from above
 }
 
+// A TruncatedError says that the server has read less of the prompt than was
+// sent, and told nobody.
+type TruncatedError struct {
+	Server string
+	Sent   int // tokens, as counted here
+	Read   int // tokens, as the server counts
+}
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("%s read %d of the prompt's %d tokens: it was cut in silence", e.Server, e.Read, e.Sent)
+}
+
 func (e *LimitError) Error() string {
 	about := ""
 	if e.Estimated {

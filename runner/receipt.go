@@ -63,6 +63,10 @@ func (r *receipt) note(s *state, chunk models.Chunk) error {
 	if chunk.Final != nil {
 		r.usage = chunk.Final.Usage
 	}
+	if err := s.compare(r.usage.Prompt); err != nil {
+		s.broken = true
+		return err
+	}
 	if p := chunk.Progress; p != nil {
 		return s.emit(Waiting{Turn: s.turn, Phase: p.Phase, Done: p.Done, Total: p.Total})
 	}

@@ -33,7 +33,7 @@ func (s *state) turnTokens() (int, error) {
 		return limit, nil
 	}
 	room := most - s.ledger.tokens
-	estimated := s.CountTokens == nil
+	estimated := s.estimated()
 	if estimated && most == s.Context {
 		room = max(room, leastRoom) // the server knows better, and says so
 	}

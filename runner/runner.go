@@ -66,15 +66,16 @@ type Runner struct {
 	// the answer's text, without thoughts and calls.
 	Criteria []stopping.Criterion
 
-	// Reserved are strings of the model, beside the format's, that untrusted
-	// text must not contain: its special tokens.
+	// Reserved are strings, beside the format's and the model's special tokens as
+	// far as a models.Speller tells them, that untrusted text must not contain.
 	Reserved []string
 
 	// Context is how many tokens the model's context takes; zero means unknown.
 	Context int
 
 	// CountTokens counts the tokens of a text, exactly, and is safe for
-	// concurrent use. Default: tools.EstimateTokens, an estimate from above.
+	// concurrent use. Default: the model's own count where it is a
+	// models.Speller, else tools.EstimateTokens, an estimate from above.
 	CountTokens func(string) int
 
 	// Name is the model's name in events.
@@ -129,10 +130,10 @@ var errLeft = errors.New("runner: the consumer left")
 
 // Run works on a task and yields what happens. A task or a Runner that is not
 // complete, or an opening that the server does not render, gives an error and
-// nothing else. Otherwise the last event is Ended;
-// where an error ended the run it follows, alone, as the last pair. Leaving the
-// range ends the generation at the server and the tools that run; nothing
-// happens after that.
+// nothing else. Otherwise the first event is Started, unless the server could
+// not even be asked for its tokens, and the last is Ended; where an error ended
+// the run it follows, alone, as the last pair. Leaving the range ends the
+// generation at the server and the tools that run; nothing happens after that.
 func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s, err := r.begin(ctx, task, yield)

@@ -29,6 +29,7 @@ type state struct {
 	offered *tools.Set // Runner.Tools, or an empty set
 	tools   *tools.Session
 	ledger  *Ledger
+	speller *speller
 	guard   guard
 
 	rendered    []template.Part // the opening, where the server has rendered it
@@ -79,12 +80,23 @@ func (s *state) emit(ev Event) error {
 }
 
 // open writes the start of the prompt, or the next question of a conversation.
-func (s *state) open(task Task) error {
+func (s *state) open(task Task) (err error) {
+	if s.speller, err = s.newSpeller(); err != nil {
+		s.broken = true
+		return err
+	}
 	if s.Format.Opening == template.OpenChat {
 		return s.openChat(task)
 	}
 	from, offered := len(s.ledger.segments), s.described()
 	if from > 0 {
+		if s.ledger.spelling != s.speller.Spelling {
+			if err := s.respell(); err != nil {
+				return err
+			}
+			from = len(s.ledger.segments)
+		}
+		s.ledger.spelling = s.speller.Spelling
 		if err := s.resume(template.Continuation{Question: task.Question}); err != nil {
 			return err
 		}
@@ -93,8 +105,10 @@ func (s *state) open(task Task) error {
 		if err != nil {
 			return err
 		}
-		s.ledger.inThink, s.ledger.format = inThink, s.Format
-		s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
+		s.ledger.inThink, s.ledger.format, s.ledger.spelling = inThink, s.Format, s.speller.Spelling
+		if err := s.appendParts(parts); err != nil {
+			return err
+		}
 	}
 	return s.started(task, from)
 }
@@ -321,8 +335,7 @@ func (s *state) resume(c template.Continuation) error {
 		return err
 	}
 	s.ledger.inThink, s.ledger.open = s.Format.StartsInThink(c), false
-	s.ledger.add(s.count, s.ledger.secure(parts, s.reserved())...)
-	return nil
+	return s.appendParts(parts)
 }
 
 // end closes the run: what is still missing of the outcome, the last event,

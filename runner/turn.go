@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"stopgap/models"
 	"stopgap/template"
@@ -86,16 +87,32 @@ func (s *state) tokenLimit() int {
 	return limit
 }
 
-// count counts tokens, exactly or from above.
+// count counts the tokens of a text, exactly or from above.
 func (s *state) count(text string) int {
 	if s.CountTokens != nil {
 		return s.CountTokens(text)
 	}
+	return s.countAs(text, false)
+}
+
+// countSpecial counts the tokens of a text in which special tokens are
+// recognised.
+func (s *state) countSpecial(text string) int { return s.countAs(text, true) }
+
+func (s *state) countAs(text string, special bool) int {
+	if s.speller.counts() && utf8.ValidString(text) {
+		if tokens, err := s.speller.Encode(s.ctx, text, special); err == nil {
+			return len(tokens)
+		}
+	}
 	return tools.EstimateTokens(text)
 }
 
-// reserved are the strings that untrusted text must not bring into the prompt.
-func (s *state) reserved() template.Reserved { return s.Format.Reserved.With(s.Reserved...) }
+// estimated reports whether counts are estimates.
+func (s *state) estimated() bool { return s.CountTokens == nil && !s.speller.counts() }
+
+// reserved are the strings that are escaped in text that is not the template's.
+func (s *state) reserved() template.Reserved { return s.speller.text }
 
 // escaped counts the tokens of an untrusted text as it will stand in the prompt.
 func (s *state) escaped(text string) int { return s.count(template.Escape(text, s.reserved())) }

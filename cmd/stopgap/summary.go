@@ -64,7 +64,7 @@ func endingWords(t runner.Termination) string {
 // tokenWords tells the tokens, and where the server does not. Nothing is said
 // where nothing was generated and nothing counted.
 func tokenWords(o runner.Outcome) string {
-	if o.Pieces == 0 && !o.Usage.Generated.Known && !o.Usage.Evaluated.Known && !o.Usage.Reused.Known {
+	if o.Requests == 0 || o.Pieces == 0 && !o.Usage.Generated.Known && !o.Usage.Evaluated.Known && !o.Usage.Reused.Known {
 		return ""
 	}
 	words := []string{"tokens: "}

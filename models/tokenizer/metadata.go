@@ -24,6 +24,22 @@ func FromMetadata(info map[string]any) (*Tokenizer, error) {
 	return m.other(model)
 }
 
+// Specials lists the spellings of the control and user-defined tokens, whatever
+// the kind of tokenizer; nil where the metadata does not tell them.
+func Specials(info map[string]any) []string {
+	var v vocabulary
+	if metadata(info).tokens(&v) != nil {
+		return nil
+	}
+	var out []string
+	for id, token := range v.tokens {
+		if v.types[id].special() {
+			out = append(out, token)
+		}
+	}
+	return out
+}
+
 // metadata are the keys and values of a GGUF file.
 type metadata map[string]any
 

@@ -95,6 +95,18 @@ func (t *Tokenizer) Type(id int) Type {
 	return t.types[id]
 }
 
+// Specials lists the spellings of the control and user-defined tokens, in the
+// order of their ids.
+func (t *Tokenizer) Specials() []string {
+	var out []string
+	for id, typ := range t.types {
+		if typ.special() && t.pieces[id] != "" {
+			out = append(out, t.pieces[id])
+		}
+	}
+	return out
+}
+
 // Len is the number of ids: they go from 0 to Len()-1. A tokenizer.json may
 // leave some out; their type is zero.
 func (t *Tokenizer) Len() int { return len(t.types) }
