@@ -75,8 +75,8 @@ type Stopped struct {
 	Discarded  int           `json:"discarded,omitempty"` // bytes received past the stop
 	Pieces     int           `json:"pieces"`              // chunks with text, about a token each
 	// Requests is how many requests the turn took: one, unless calls were
-	// written under a schema, or a call or a stream that was cut was gone on
-	// with. Usage sums them.
+	// written under a schema, a call or a stream that was cut was gone on with,
+	// or the thinking was closed. Usage sums them.
 	Requests int          `json:"requests"`
 	Resumed  int          `json:"resumed,omitempty"` // streams that were cut and gone on with
 	Usage    models.Usage `json:"usage"`
@@ -110,8 +110,10 @@ type Returned struct {
 
 // Nudged says that the runner told the model something of its own accord.
 type Nudged struct {
-	Turn   int    `json:"turn"`
-	Reason string `json:"reason"` // a template.ProblemKind, "repeated_call", or a Termination that forces an answer
+	Turn int `json:"turn"`
+	// Reason is a template.ProblemKind, "repeated_call", ThinkLimit, or a
+	// Termination that forces an answer.
+	Reason string `json:"reason"`
 	Note   string `json:"note"`
 	// Forced says that an answer without tools is asked for.
 	Forced bool `json:"forced,omitempty"`

@@ -14,7 +14,8 @@ import (
 
 // A generation is one turn on its way: what the model writes between two
 // continuations of the prompt. It takes one request, or several where a call is
-// written under a schema, or a call or the stream was cut.
+// written under a schema, a call or the stream was cut, or the thinking was
+// closed.
 type generation struct {
 	*state
 	began   bool // the turn began inside the thinking part
@@ -25,6 +26,7 @@ type generation struct {
 	longer  bool               // a call that the limit cut has been gone on with
 	written int                // calls that were written under a schema
 	allowed int                // tokens that the turn may have
+	think   thinking
 	event   Stopped
 }
 
@@ -66,6 +68,8 @@ func (g *generation) write() error {
 		case g.opened() && g.forced == "": // a call that is not made need not be written
 			err = g.constrained("", g.frame.Opened)
 			over = g.complete()
+		case g.think.over:
+			err = g.closeThought()
 		case g.splitCall():
 			g.longer, g.allowed = true, g.allowed+g.spent()
 		default:
@@ -125,8 +129,9 @@ func (st *stretch) take(chunk models.Chunk) (more bool, err error) {
 	if chunk.Text == "" {
 		return true, nil
 	}
-	err = st.watch(chunk.Text, max(1, len(chunk.Tokens)))
-	return st.stop == nil, err
+	tokens := max(1, len(chunk.Tokens))
+	err = st.watch(chunk.Text, tokens)
+	return st.stop == nil && !st.overthinks(tokens), err
 }
 
 // watch passes text through the matcher and yields what comes out.

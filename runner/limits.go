@@ -23,6 +23,10 @@ type Limits struct {
 	// Problems is how many turns of a run that are not as the format asks are
 	// sent back to the model; a negative number means none. Default 3.
 	Problems int
+	// Think is how many tokens the thinking part of a turn may have. Then it is
+	// closed in the model's place, which goes on behind it, in the same turn.
+	// Default: none. A format without a thinking part gives a *ThinkError.
+	Think int
 	// Resumes is how often a run goes on with a stream that was cut before the
 	// server had said why it ends; a negative number means never. Default 2.
 	Resumes int

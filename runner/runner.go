@@ -197,6 +197,9 @@ func (s *state) prepare(task Task) (err error) {
 	if err := s.checkChoice(); err != nil {
 		return err
 	}
+	if err := s.checkThink(); err != nil {
+		return err
+	}
 	for _, inThink := range []bool{false, true} { // where a turn begins is known turn by turn
 		if s.sets[inThink], err = s.set(inThink, 0); err != nil {
 			return err

@@ -109,6 +109,10 @@ func (l *Lexer) Write(text string) []Span {
 	return l.spans
 }
 
+// Inside says what the text is that comes, and whether something is held that
+// may be the beginning of a tag.
+func (l *Lexer) Inside() (kind SpanKind, held bool) { return l.kind, l.held != "" }
+
 // Close ends the turn and gives back what was held.
 func (l *Lexer) Close() []Span {
 	l.spans = nil

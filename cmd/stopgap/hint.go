@@ -47,7 +47,7 @@ func isUsage(err error) bool {
 		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
 		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
 		is[*tokenizer.UnsupportedError](err) ||
-		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*models.UnsupportedError](err) ||
+		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*runner.ThinkError](err) || is[*models.UnsupportedError](err) ||
 		errors.Is(err, runner.ErrNoQuestion) || errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat)
 }
 
@@ -96,6 +96,9 @@ func choiceHint(err error) string {
 	}
 	if is[*runner.ConstrainError](err) {
 		return "--constrain needs a format whose calls are json or lines: \"stopgap format list\" tells"
+	}
+	if is[*runner.ThinkError](err) {
+		return "--think-tokens needs a format with <think> or another thinking part: \"stopgap format list\" tells"
 	}
 	if is[*models.UnsupportedError](err) {
 		return "docs/servers.md tells what each server can do"

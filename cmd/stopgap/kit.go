@@ -92,7 +92,8 @@ func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, er
 // limits are the budgets of the settings.
 func (s *settings) limits() runner.Limits {
 	l := runner.Limits{
-		Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Time: s.timeout, Resumes: s.resumes,
+		Turns: s.maxTurns, Tokens: s.maxTokens, TurnTokens: s.turnTokens, Think: s.thinkTokens,
+		Time: s.timeout, Resumes: s.resumes,
 	}
 	if l.Resumes == 0 {
 		l.Resumes = -1 // none

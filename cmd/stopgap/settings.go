@@ -40,17 +40,18 @@ type settings struct {
 	strict       bool
 	callsInThink string
 
-	maxTurns   int
-	maxTokens  int
-	turnTokens int
-	maxCalls   int
-	callLimits []string
-	timeout    time.Duration
-	resumes    int
-	singleCall bool
-	stops      []string
-	stopRegex  []string
-	stopFile   string
+	maxTurns    int
+	maxTokens   int
+	turnTokens  int
+	thinkTokens int
+	maxCalls    int
+	callLimits  []string
+	timeout     time.Duration
+	resumes     int
+	singleCall  bool
+	stops       []string
+	stopRegex   []string
+	stopFile    string
 
 	sampling models.Sampling
 
@@ -124,6 +125,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(count{&s.maxTurns, 1}, "max-turns", "how often the model may write before an answer is forced")
 		f.Var(count{&s.maxTokens, 0}, "max-tokens", "how long the whole prompt may become; 0 for the model's context")
 		f.Var(count{&s.turnTokens, 0}, "turn-tokens", "how much the model may write in a turn; 0 leaves it to the format")
+		f.Var(count{&s.thinkTokens, 0}, "think-tokens", "how much of a turn may be thinking, before that is closed; 0 for no limit")
 		f.Var(span{&s.timeout}, "timeout", "time for the whole run; 0 for no limit")
 		f.Var(count{&s.resumes, 0}, "resumes", "how often a run goes on with a stream that was cut")
 	case groupStopping:

@@ -73,7 +73,9 @@ func (v *view) Event(ev runner.Event) error {
 		v.returned(ev)
 		v.spinner.show("waiting for the model")
 	case runner.Nudged:
-		v.aside()
+		if ev.Reason != runner.ThinkLimit { // the turn goes on
+			v.aside()
+		}
 		v.line(v.screen.paint(yellow, v.screen.fit("· "+nudgeWords(ev), 0)))
 		v.spinner.show("waiting for the model")
 	case runner.Answered:
@@ -239,6 +241,9 @@ func plural(n int, word string) string {
 // nudgeWords says what the runner told the model.
 func nudgeWords(ev runner.Nudged) string {
 	reason := strings.ReplaceAll(printable(ev.Reason), "_", " ")
+	if ev.Reason == runner.ThinkLimit {
+		return "the thinking was closed: its limit is reached"
+	}
 	if ev.Forced {
 		return "asked for a final answer: " + reason
 	}
