@@ -163,10 +163,16 @@ func (s *Set) Specs() []Spec {
 // Options gives the bounds as NewSet got them.
 func (s *Set) Options() Options { return s.options }
 
-// With gives the same tools, whose calls go through a handler.
+// With gives the same tools, whose calls go through a handler, and from there
+// through the one that they had.
 func (s *Set) With(h Handler) *Set {
-	with := *s
+	with, inner := *s, s.handler
 	with.handler = h
+	if inner != nil {
+		with.handler = func(ctx context.Context, at int, call Call, run func() Result) Result {
+			return h(ctx, at, call, func() Result { return inner(ctx, at, call, run) })
+		}
+	}
 	return &with
 }
 

@@ -390,6 +390,14 @@ func TestHandler(t *testing.T) {
 	if r := results[3]; r.Status != Interrupted || r.Cut == 0 || r.Name != "echo" {
 		t.Errorf("%+v", r)
 	}
+	outer := with.With(func(_ context.Context, _ int, _ Call, run func() Result) Result {
+		res := run()
+		res.Content = "x" + res.Content
+		return res
+	})
+	if r := outer.Session().Run(t.Context(), calls[:1]); r[0].Content != "x"+results[0].Content {
+		t.Errorf("%+v", r)
+	}
 	if r := set.Session().Run(t.Context(), calls[3:]); r[0].Status != OK {
 		t.Errorf("the set itself has a handler: %+v", r)
 	}
