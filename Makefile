@@ -79,6 +79,11 @@ fuzz: ## a million random patterns and texts against the definition (PAIRS, SEED
 	$(GO) test -run '^TestEquivalence$$' -timeout 0 -v ./stopping -pairs $(PAIRS) -seed $(SEED)
 	$(GO) test -run '^$$' -fuzz '^FuzzEquivalence$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./stopping
 
+PAYLOADS ?= 20000
+.PHONY: forge
+forge: ## texts that try to become structure: 20 000 for each of 8 formats (PAYLOADS)
+	$(GO) test -count=1 -timeout 120m -run '^TestForge$$' -v ./internal/forge -args -payloads $(PAYLOADS)
+
 .PHONY: cross
 cross: ## compile for Linux, macOS and Windows on amd64 and arm64, without cgo
 	@set -e; for t in $(TARGETS); do \
