@@ -79,8 +79,10 @@ func common(a, b []int) int {
 
 // check compares each prompt with the one before it: it begins with it, byte
 // for byte and id for id, goes on with what the model wrote as far as it was
-// kept, and costs what was appended. It gives the number of comparisons.
-func (w *watcher) check(t *testing.T) int {
+// kept, and costs what was appended. ahead is how many tokens the server may
+// have read on before it noticed that it was halted. It gives the number of
+// comparisons.
+func (w *watcher) check(t *testing.T, ahead int) int {
 	t.Helper()
 	for i, r := range w.requests[1:] {
 		last := w.requests[i]
