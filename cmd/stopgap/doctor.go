@@ -34,9 +34,17 @@ type examination struct {
 	Context models.Count `json:"context"`           // tokens a request may use, null where unknown
 	Trained models.Count `json:"trained"`           // context length of the model's training
 	Slots   models.Count `json:"slots"`
+	Prompts *spelling    `json:"prompts,omitempty"`
 	Prefix  *prefix      `json:"prefix,omitempty"`
 	Problem string       `json:"problem,omitempty"`
 	Hint    string       `json:"hint,omitempty"`
+}
+
+// A spelling says how prompts are sent, and how their tokens are counted.
+type spelling struct {
+	IDs     bool `json:"ids"`     // as token ids, else as text
+	Special int  `json:"special"` // special tokens that are known, which text from others never becomes
+	Counted bool `json:"counted"` // by the model's own vocabulary
 }
 
 // A prefix says whether two sessions that take turns keep their caches.
@@ -146,6 +154,15 @@ func (a *app) examine(ctx context.Context, s *settings, spin *spinner, ref strin
 		}
 		x.Version, x.Context, x.Trained, x.Slots = info.Server, info.Context, info.Trained, info.Slots
 	}
+	if sp, ok := m.(models.Speller); ok {
+		known, err := sp.Spelling(ctx)
+		if err != nil {
+			return fault(err)
+		}
+		x.Prompts = &spelling{IDs: known.IDs, Special: len(known.Special), Counted: known.Encode != nil}
+	} else {
+		x.Prompts = &spelling{}
+	}
 	if quick {
 		return x
 	}
@@ -219,6 +236,7 @@ func (a *app) printExamination(p func(int, string, string), x *examination) {
 	if x.Slots.Known {
 		p(4, plainText, "slots: "+x.Slots.String())
 	}
+	p(4, plainText, "prompts: "+x.Prompts.words())
 	if x.Prefix == nil {
 		return
 	}
@@ -236,4 +254,21 @@ func (a *app) printExamination(p func(int, string, string), x *examination) {
 	if x.Prefix.Advice != "" {
 		p(4, plainText, "hint: start the server with "+x.Prefix.Advice)
 	}
+}
+
+// words say what a user gets of it.
+func (s *spelling) words() string {
+	words := "sent as text"
+	if s.IDs {
+		words = "sent as token ids"
+	}
+	if s.Counted {
+		words += ", counted exactly"
+	} else {
+		words += ", counted by an estimate"
+	}
+	if s.Special == 0 {
+		return words + "; the server does not tell the model's special tokens"
+	}
+	return words + fmt.Sprintf("; %d special tokens of the model are kept out of text from others", s.Special)
 }

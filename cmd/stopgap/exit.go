@@ -78,7 +78,7 @@ func exitCode(err error) int {
 func isServer(err error) bool {
 	return is[*models.UnreachableError](err) || is[*models.NotFoundError](err) || is[*models.LoadingError](err) ||
 		is[*models.OverflowError](err) || is[*models.CutError](err) || is[*models.StallError](err) ||
-		is[*models.ServerError](err) || is[*models.ProtocolError](err)
+		is[*models.ServerError](err) || is[*models.ProtocolError](err) || is[*runner.TruncatedError](err)
 }
 
 // is reports whether an error of a type is in the chain.

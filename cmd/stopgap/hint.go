@@ -158,6 +158,9 @@ func serverHint(err error) string {
 	if e, ok := errors.AsType[*models.OverflowError](err); ok {
 		return overflowHint(e)
 	}
+	if is[*runner.TruncatedError](err) {
+		return "give the server a larger context (Ollama: --context), or ask for shorter results; \"stopgap doctor\" shows the context"
+	}
 	if is[*models.CutError](err) {
 		return "look at the server's log: it may have been stopped or have run out of memory; what came until then is above"
 	}

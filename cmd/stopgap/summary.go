@@ -64,7 +64,7 @@ func endingWords(t runner.Termination) string {
 // tokenWords tells the tokens, and where the server does not. Nothing is said
 // where nothing was generated and nothing counted.
 func tokenWords(o runner.Outcome) string {
-	if o.Requests == 0 || o.Pieces == 0 && !o.Usage.Generated.Known && !o.Usage.Evaluated.Known && !o.Usage.Reused.Known {
+	if u := o.Usage; o.Pieces == 0 && u.Generated.N == 0 && u.Evaluated.N == 0 && u.Reused.N == 0 {
 		return ""
 	}
 	words := []string{"tokens: "}
