@@ -36,7 +36,7 @@ var rules = []struct {
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/conformance", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
-	{"stopgap/internal/trace", []string{"stopgap/runner"}},
+	{"stopgap/internal/trace", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -22,7 +22,7 @@ type journal struct {
 	app    *app
 	path   string
 	w      *trace.Writer
-	header trace.Header
+	about  trace.About
 	failed bool
 }
 
@@ -31,30 +31,33 @@ func (a *app) openJournal(s *settings, flags *pflag.FlagSet) (*journal, error) {
 	if s.trace == "" {
 		return nil, nil
 	}
-	w, err := trace.Open(s.trace)
+	w, err := a.openTrace(s.trace)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("cannot write the trace: %w", err), "--trace takes a file that you may write"}
+		return nil, err
 	}
-	h := trace.Header{
-		Version: readVersion().Version, Format: s.format, FormatSHA256: formatHash(s.format), Settings: s.given(flags),
-	}
-	return &journal{app: a, path: s.trace, w: w, header: h}, nil
+	about := trace.About{Version: readVersion().Version, Format: s.format, Text: formatText(s.format), Settings: s.given(flags)}
+	return &journal{app: a, path: s.trace, w: w, about: about}, nil
 }
 
-// formatHash identifies the text of a format.
-func formatHash(name string) string {
-	var src []byte
-	var err error
-	if slices.Contains(template.Names(), name) {
-		src, err = template.Shipped(name)
-	} else {
-		src, err = os.ReadFile(name)
+// openTrace opens a journal to append to it.
+func (a *app) openTrace(path string) (*trace.Writer, error) {
+	w, err := trace.Open(path)
+	switch {
+	case errors.Is(err, trace.ErrBusy):
+		return nil, &usageError{fmt.Errorf("cannot write the trace: %w", err), "wait until it has ended, or take another file: one process writes at a time"}
+	case err != nil:
+		return nil, &usageError{fmt.Errorf("cannot write the trace: %w", err), "--trace takes a file that you may write"}
 	}
+	return w, nil
+}
+
+// formatText is the text of a format's file.
+func formatText(name string) []byte {
+	src, err := template.Shipped(name)
 	if err != nil {
-		return ""
+		src, _ = os.ReadFile(name) // it has been read before
 	}
-	sum := sha256.Sum256(src)
-	return hex.EncodeToString(sum[:])
+	return src
 }
 
 // given are the settings that somebody chose, as text.
@@ -68,18 +71,24 @@ func (s *settings) given(flags *pflag.FlagSet) map[string]string {
 	return out
 }
 
-// begin starts the record of a run.
-func (j *journal) begin(model, server string) {
+// run makes the run of a kit, and keeps it.
+func (j *journal) run(ctx context.Context, k *kit, task runner.Task) iter.Seq2[runner.Event, error] {
 	if j == nil {
-		return
+		return k.runner.Run(ctx, task)
 	}
-	j.header.Model, j.header.Server = masked(model), server
-	j.check(j.w.Begin(j.header))
+	j.about.Model, j.about.Server = masked(k.ref), k.info.Server
+	return j.watch(j.w.Run(ctx, j.about, k.runner, task))
 }
 
-func (j *journal) event(ev runner.Event) {
-	if j != nil && !j.failed {
-		j.check(j.w.Write(ev))
+// watch tells when events can no longer be kept.
+func (j *journal) watch(events iter.Seq2[runner.Event, error]) iter.Seq2[runner.Event, error] {
+	return func(yield func(runner.Event, error) bool) {
+		for ev, err := range events {
+			j.check(j.w.Err())
+			if !yield(ev, err) {
+				return
+			}
+		}
 	}
 }
 

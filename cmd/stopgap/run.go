@@ -36,7 +36,7 @@ Exit codes: 0 answered, 1 no answer, 2 wrong usage, 3 the server, 130 interrupte
   stopgap run "What does the contract say about notice?" --corpus ~/contracts
   stopgap run --model ollama:qwen3:8b "Why is the sky blue?"
   git diff | stopgap run --system "Review this change." --quiet
-  stopgap run "…" --json --trace runs.jsonl | jq .event`,
+  stopgap run "…" --json --trace runs.trace | jq .event`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.settle(cmd, s); err != nil {
 				return err
@@ -119,17 +119,15 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 	defer cancel()
 	task := e.kit.task
 	task.Question, task.Ledger = question, ledger
-	e.journal.begin(e.kit.ref, e.kit.info.Server)
 
 	var outcome runner.Outcome
 	var shown, failed error
 	halted := "" // the user's own criterion that ended the last turn
-	for ev, err := range e.kit.runner.Run(ctx, task) {
+	for ev, err := range e.journal.run(ctx, e.kit, task) {
 		if err != nil {
 			failed = err
 			break
 		}
-		e.journal.event(ev)
 		switch ev := ev.(type) {
 		case runner.Started:
 			if e.prompt != nil {

@@ -1,46 +1,48 @@
-// Package trace writes and reads the journal of runs.
+// Package trace writes and reads the journal of runs, and plays it back.
 //
-// A journal is a file of JSON lines that only grows. A run begins with a
-// header, record 0; one record an event follows, numbered from 1. A file may
-// hold several runs, one after the other; one process writes at a time. What
-// matters is on the disk before a tool runs, after it has run, and at the end.
-// The package never changes a record and never decides what a run means.
+// A journal is a file of lines that only grows; each has its length and its
+// checksum in front. A run begins with a header, record 0; the records of what
+// happened follow, numbered from 1: the events of the runner, and with them all
+// that the run got from outside, which is the requests to the model with what
+// it streamed, and what the tools gave. So the run can be played again without
+// a server (Replay), gone on with after its process was killed (Writer.Resume),
+// and left at a turn for another way (Fork). A file may hold several runs, one
+// after the other; one process writes at a time.
+//
+// The package never changes a record, never decides what a run means, and never
+// runs a tool with side effects a second time.
 package trace
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"stopgap/runner"
 )
 
-// A Header tells how a run was started.
-type Header struct {
-	Version string `json:"version"` // of stopgap
-	Model   string `json:"model"`   // the reference that opened it
-	Server  string `json:"server,omitempty"`
-	Format  string `json:"format"` // its name or its file
-	// FormatSHA256 is the hash of the format's text, in hex.
-	FormatSHA256 string `json:"format_sha256,omitempty"`
-	// Settings are those that differ from their defaults, as they were given.
-	Settings map[string]string `json:"settings,omitempty"`
-}
+// ErrBusy says that another process writes the journal.
+var ErrBusy = errors.New("another process writes to it")
 
-// kindHeader is the event name of a header.
-const kindHeader = "header"
-
-// A header is written as events are.
-type header struct{ Header }
-
-func (header) Kind() string { return kindHeader }
-
-// A Writer appends runs to a journal. It is not safe for concurrent use.
+// A Writer appends to a journal. It is safe for concurrent use. After an error
+// nothing more is written: a journal with a gap would be a lie.
 type Writer struct {
-	file journal
 	now  func() time.Time
+	mu   sync.Mutex
+	file journal
 	seq  int
+	err  error
+
+	pending []byte // lines that wait to be written together
+	written time.Time
+	dirty   bool // what is written may not be on the disk
+
+	spellers spellers // of the runs so far
 }
 
 // A journal is what a Writer needs of a file.
@@ -49,14 +51,26 @@ type journal interface {
 	Sync() error
 }
 
+// Generated text comes a few bytes an event. Its records are written together
+// once there are so many bytes of them, or so much time has passed; every other
+// record is written at once, with those that wait.
+const (
+	pendingBytes = 64 << 10
+	pendingTime  = 100 * time.Millisecond
+)
+
 // Open opens a journal to append to it, and makes it where it does not exist,
 // readable by its owner alone: it holds prompts. A last line that was cut off
 // by a crash is left as it is and ended, so that the next record stands on a
-// line of its own.
+// line of its own. ErrBusy says that another process has it open.
 func Open(path string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := endLine(f); err != nil {
 		f.Close()
@@ -82,46 +96,100 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// Begin starts a run.
-func (w *Writer) Begin(h Header) error {
-	w.seq = 0
-	return w.append(header{h})
+// Err is the error that ended the writing, or nil.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
-// Write appends an event. Called, Returned and Ended are on the disk when it
-// returns: whoever reads the journal after a crash knows whether a tool was
-// under way.
-func (w *Writer) Write(ev runner.Event) error {
-	if err := w.append(ev); err != nil {
-		return err
-	}
-	switch ev.(type) {
-	case runner.Called, runner.Returned, runner.Ended:
-		return w.file.Sync()
-	}
-	return nil
+// begin starts a run with its header.
+func (w *Writer) begin(h Header) error {
+	return w.section(0, kindHeader, h)
 }
 
-// append writes one record with one call, so that a crash tears at most the last.
-func (w *Writer) append(ev runner.Event) error {
-	body, err := runner.MarshalEvent(ev)
+// section starts records that are numbered from seq.
+func (w *Writer) section(seq int, kind string, v any) error {
+	w.mu.Lock()
+	w.seq = seq
+	w.mu.Unlock()
+	return w.append(kind, v)
+}
+
+// append writes one record. Where no more can be written it gives the error.
+func (w *Writer) append(kind string, v any) error {
+	body, err := marshal(kind, v)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
 	if err != nil {
+		w.err = err
 		return err
 	}
-	line := fmt.Appendf(nil, `{"seq":%d,"time":%q,`, w.seq, w.now().UTC().Format(time.RFC3339Nano))
-	line = append(append(line, body[1:]...), '\n')
-	if _, err := w.file.Write(line); err != nil {
-		return err
-	}
+	now := w.now()
+	line := fmt.Appendf(nil, `{"seq":%d,"time":"%s",`, w.seq, now.UTC().Format(time.RFC3339Nano))
+	w.pending = appendFrame(w.pending, append(line, body[1:]...))
 	w.seq++
+	if !lazy(kind) || len(w.pending) >= pendingBytes || now.Sub(w.written) >= pendingTime {
+		return w.flush(now)
+	}
 	return nil
+}
+
+// lazy reports whether records of a kind come in numbers.
+func lazy(kind string) bool { return kind == kindText || kind == kindWaiting }
+
+var kindText, kindWaiting = runner.Text{}.Kind(), runner.Waiting{}.Kind()
+
+// flush writes what waits, with one call, so that a crash tears at most the
+// last of the lines.
+func (w *Writer) flush(now time.Time) error {
+	if w.err != nil || len(w.pending) == 0 {
+		return w.err
+	}
+	_, w.err = w.file.Write(w.pending)
+	w.pending, w.written, w.dirty = w.pending[:0], now, true
+	return w.err
+}
+
+// sync puts on the disk what has been appended so far.
+func (w *Writer) sync() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.flush(w.now()) == nil && w.dirty {
+		w.err = w.file.Sync()
+		w.dirty = false
+	}
+	return w.err
 }
 
 // Close puts everything on the disk and closes the file.
 func (w *Writer) Close() error {
-	err := w.file.Sync()
+	err := w.sync()
 	if closing := w.file.Close(); err == nil {
 		err = closing
 	}
 	return err
+}
+
+// marshal gives a record as one JSON object on one line, whose first field is
+// its kind. Tags stand there as they are, not as escapes that are meant for HTML.
+func marshal(kind string, v any) ([]byte, error) {
+	if ev, ok := v.(runner.Event); ok {
+		return runner.MarshalEvent(ev)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	head := []byte(`{"event":"` + kind + `"`)
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return append(head, body[1:]...), nil
 }

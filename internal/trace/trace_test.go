@@ -2,9 +2,12 @@ package trace
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +15,8 @@ import (
 	"stopgap/runner"
 )
 
-// events are a short run.
-var events = []runner.Event{
+// sample are a short run.
+var sample = []runner.Event{
 	runner.Started{Question: "Where?", Format: "qwen", Prompt: []runner.Segment{{Source: "user", Text: "Where?"}}},
 	runner.Text{Turn: 1, Span: "text", Text: "<tool_call>\n\u2028\x1b"},
 	runner.Called{Turn: 1, Name: "search", Arguments: []byte(`{"q":1}`)},
@@ -21,11 +24,14 @@ var events = []runner.Event{
 	runner.Ended{Outcome: runner.Outcome{Termination: runner.TermAnswered, Answer: "Here."}},
 }
 
+var someTime = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+
 // unsynced is a file that leaves the disk to the system.
 type unsynced struct{ *os.File }
 
 func (unsynced) Sync() error { return nil }
 
+// write appends a run to a file.
 func write(t *testing.T, path string, events ...runner.Event) {
 	t.Helper()
 	w, err := Open(path)
@@ -33,17 +39,18 @@ func write(t *testing.T, path string, events ...runner.Event) {
 		t.Fatal(err)
 	}
 	w.file = unsynced{w.file.(*os.File)} // thousands of writes
-	w.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }
-	if err := w.Begin(Header{Version: "1", Model: "script:a", Format: "qwen", Settings: map[string]string{"seed": "5"}}); err != nil {
-		t.Fatal(err)
-	}
-	for _, ev := range events {
-		if err := w.Write(ev); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.now = func() time.Time { return someTime }
+	put(w, events...)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// put writes a run.
+func put(w *Writer, events ...runner.Event) {
+	_ = w.begin(Header{ID: "x", Version: "1", Model: "script:a", Settings: map[string]string{"seed": "5"}}) // Close tells
+	for _, ev := range events {
+		_ = w.append(ev.Kind(), ev)
 	}
 }
 
@@ -61,9 +68,9 @@ func read(t *testing.T, path string) ([]byte, []Run) {
 }
 
 func TestWriteAndRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "runs.jsonl")
-	write(t, path, events...)
-	write(t, path, events[0])
+	path := filepath.Join(t.TempDir(), "runs.trace")
+	write(t, path, sample...)
+	write(t, path, sample[0])
 	b, runs := read(t, path)
 	if len(runs) != 2 || !runs[0].Ended() || runs[1].Ended() || runs[0].Torn || runs[1].Torn {
 		t.Fatalf("%+v", runs)
@@ -72,72 +79,147 @@ func TestWriteAndRead(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	for i, rec := range runs[0].Records {
-		if rec.Seq != i+1 || rec.Kind != events[i].Kind() || !rec.Time.Equal(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)) {
+		if rec.Seq != i+1 || rec.Kind != sample[i].Kind() || !rec.Time.Equal(someTime) {
 			t.Errorf("%+v", rec)
 		}
-		if i == 1 && !strings.Contains(string(rec.Event), `"text":"<tool_call>\n`) {
-			t.Errorf("tags cannot be read: %s", rec.Event)
-		}
-		if i == 2 && !strings.Contains(string(rec.Event), `"arguments":{"q":1}`) {
-			t.Errorf("%s", rec.Event)
+		if ev, err := rec.RunnerEvent(); err != nil || fmt.Sprintf("%+v", ev) != fmt.Sprintf("%+v", sample[i]) {
+			t.Errorf("%+v\nwas %+v, %v", ev, sample[i], err)
 		}
 	}
-	first, _, _ := strings.Cut(string(b), "\n")
-	if want := `{"seq":0,"time":"2026-01-02T03:04:05.000000006Z","event":"header","version":"1","model":"script:a","format":"qwen","settings":{"seed":"5"}}`; first != want {
-		t.Errorf("%s", first)
+	lines := strings.Split(string(b), "\n")
+	if want := `0000005b c36e3ef8 {"seq":2,"time":"2026-01-02T03:04:05.000000006Z","event":"text","turn":1,"span":"text","text":"<tool_call>\n\u2028\u001b"}`; lines[2][frameHead:] != want[frameHead:] {
+		t.Errorf("%s", lines[2])
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others may read it: %v, %v", info.Mode(), err)
 	}
 }
 
+// The checksum is that of RFC 3720, B.4, and other programs can compute it.
+func TestFrame(t *testing.T) {
+	if got, want := string(appendFrame(nil, []byte("123456789"))), "00000009 e3069283 123456789\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestTornAnywhere cuts a journal at every byte. What was written whole is
 // read, the cut is seen, and the next run can be appended and read.
 func TestTornAnywhere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "runs.jsonl")
-	write(t, path, events...)
-	whole, _ := read(t, path)
-	headerEnd := bytes.IndexByte(whole, '\n')
-	for cut := 1; cut < len(whole); cut++ {
-		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+	path := filepath.Join(t.TempDir(), "runs.trace")
+	write(t, path, sample...)
+	before, _ := read(t, path)
+	write(t, path, sample...)
+	all, _ := read(t, path)
+	for cut := len(before) + 1; cut < len(all); cut++ {
+		if err := os.WriteFile(path, all[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		runs, err := Read(bytes.NewReader(whole[:cut]))
-		lines := bytes.Count(whole[:cut], []byte("\n"))
-		complete := whole[cut-1] == '\n' || whole[cut] == '\n' // only the newline itself is missing
-		switch {
-		case cut < headerEnd:
-			var bad *FormatError
-			if !errors.As(err, &bad) {
-				t.Fatalf("cut at %d: %+v, %v", cut, runs, err)
+		lines := bytes.Count(all[len(before):cut], []byte("\n"))
+		complete := all[cut-1] == '\n' || all[cut] == '\n' // only the newline itself is missing
+		check := func(when string, runs []Run, later int) {
+			t.Helper()
+			if len(runs) != 2+later || !runs[0].Ended() || len(runs[0].Records) != len(sample) {
+				t.Fatalf("%s at %d: %+v", when, cut, runs)
 			}
-		case err != nil || len(runs) != 1 || runs[0].Torn == complete:
-			t.Fatalf("cut at %d: %+v, %v", cut, runs, err)
-		case len(runs[0].Records) < lines-1:
-			t.Fatalf("cut at %d: %d records of %d lines", cut, len(runs[0].Records), lines)
+			if n := len(runs[1].Records); runs[1].Torn == complete || n < lines-1 || n > lines {
+				t.Fatalf("%s at %d: torn %v, %d records of %d lines", when, cut, runs[1].Torn, n, lines)
+			}
 		}
-		write(t, path, events...)
+		_, runs := read(t, path)
+		check("cut", runs, 0)
+		write(t, path, sample...)
 		_, runs = read(t, path)
-		if last := runs[len(runs)-1]; !last.Ended() || last.Torn || len(last.Records) != len(events) {
+		check("appended after a cut", runs, 1)
+		if last := runs[2]; !last.Ended() || last.Torn || len(last.Records) != len(sample) {
 			t.Fatalf("appended after a cut at %d: %+v", cut, last)
 		}
 	}
 }
 
+// TestFlippedAnywhere changes every byte of a journal, in each of its bits and
+// to some other bytes. The damage is found, in its line, and what stands before
+// it is read.
+func TestFlippedAnywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.trace")
+	write(t, path, sample...)
+	write(t, path, sample...)
+	all, _ := read(t, path)
+	for at, was := range all {
+		for _, now := range append([]byte("\n\x00 0f{}\""), was^1, was^2, was^4, was^8, was^16, was^32, was^64, was^128) {
+			if now == was {
+				continue
+			}
+			b := slices.Clone(all)
+			b[at] = now
+			runs, err := Read(bytes.NewReader(b))
+			var bad *FormatError
+			if !errors.As(err, &bad) {
+				t.Fatalf("byte %d, %q for %q: no error, %+v", at, now, was, runs)
+			}
+			// The newline that is gone, or one that is new, joins or parts lines.
+			line := 1 + bytes.Count(all[:at], []byte("\n"))
+			if bad.Line < line || bad.Line > line+1 || !bytes.Equal(b[:bad.Offset], all[:bad.Offset]) && bad.Line == line {
+				t.Fatalf("byte %d of line %d, %q for %q: %v", at, line, now, was, bad)
+			}
+			n := 0
+			for _, r := range runs {
+				n += 1 + len(r.Records)
+			}
+			if n != line-1 {
+				t.Fatalf("byte %d of line %d: %d records are read", at, line, n)
+			}
+		}
+	}
+}
+
+// Zeros are what a file system may leave at the end when the machine goes down.
+func TestZerosAtTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.trace")
+	write(t, path, sample...)
+	all, _ := read(t, path)
+	start := bytes.LastIndexByte(all[:len(all)-1], '\n') + 1 // of the last line
+	for _, n := range []int{0, 1, 8, 9, 17, 18, 19, 60} {
+		b := append(slices.Clone(all[:start+n]), make([]byte, 4096)...)
+		if runs, err := Read(bytes.NewReader(b)); err != nil || len(runs) != 1 || !runs[0].Torn || len(runs[0].Records) != len(sample)-1 {
+			t.Errorf("%d bytes and zeros: %+v, %v", n, runs, err)
+		}
+	}
+}
+
+// lines are a journal of these bodies.
+func lines(bodies ...string) string {
+	var b []byte
+	for _, body := range bodies {
+		b = appendFrame(b, []byte(body))
+	}
+	return string(b)
+}
+
 func TestReadRefuses(t *testing.T) {
-	header := `{"seq":0,"time":"2026-01-02T03:04:05Z","event":"header"}` + "\n"
-	text := `{"seq":1,"time":"2026-01-02T03:04:05Z","event":"text"}` + "\n"
+	header := `{"seq":0,"time":"2026-01-02T03:04:05Z","event":"header","id":"a"}`
+	text := `{"seq":1,"time":"2026-01-02T03:04:05Z","event":"text"}`
 	for _, c := range []struct {
 		name, in string
 		line     int
 	}{
-		{"no header", text, 1},
+		{"no header", lines(text), 1},
 		{"another file", "# Lakes\n\nLake Bled\n", 1},
 		{"one line of another file", "{}", 1},
-		{"a record twice", header + text + text, 3},
-		{"garbage in the middle", header + "garbage\n" + text, 2},
-		{"an empty line", header + "\n" + text, 2},
-		{"a strange header", `{"seq":0,"event":"header","version":1}`, 1},
+		{"the beginning of a header", "000000", 1},
+		{"a journal without frames", header + "\n" + text + "\n", 1},
+		{"a record twice", lines(header, text, text), 3},
+		{"a record left out", lines(header, `{"seq":2,"event":"text"}`), 2},
+		{"no number", lines(header, `{"event":"text"}`), 2},
+		{"no JSON", lines(header, "text"), 2},
+		{"garbage in the middle", lines(header) + "garbage\n" + lines(text), 2},
+		{"an empty line", lines(header) + "\n" + lines(text), 2},
+		{"a line that is cut, in the middle", lines(header) + "00000020 \n" + lines(text), 2},
+		{"a strange header", lines(`{"seq":0,"event":"header","version":1}`), 1},
+		{"a header with a number", lines(`{"seq":1,"event":"header"}`), 1},
+		{"the continuation of nothing", lines(header, `{"seq":1,"event":"revived","run":"b","from":0}`), 2},
+		{"the continuation of more than there is", lines(header, `{"seq":2,"event":"revived","run":"a","from":1}`), 2},
+		{"the continuation with another number", lines(header, `{"seq":2,"event":"revived","run":"a","from":0}`), 2},
+		{"the continuation of what has ended", lines(header, `{"seq":1,"event":"ended"}`, `{"seq":1,"event":"revived","run":"a","from":0}`), 3},
 	} {
 		runs, err := Read(strings.NewReader(c.in))
 		var bad *FormatError
@@ -150,53 +232,125 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A disk counts what reaches it.
+// A run that was cut off goes on behind a later one, and loses what was under way.
+func TestReadRevived(t *testing.T) {
+	in := lines(`{"seq":0,"event":"header","id":"a"}`, `{"seq":1,"event":"started"}`, `{"seq":2,"event":"text"}`) +
+		"000000ff 12345678 {\"seq\":3\n" + lines(`{"seq":0,"event":"header","id":"b"}`, `{"seq":1,"event":"started"}`,
+		`{"seq":2,"event":"revived","run":"a","from":1}`, `{"seq":3,"event":"text"}`, `{"seq":4,"event":"ended"}`)
+	runs, err := Read(strings.NewReader(in))
+	if err != nil || len(runs) != 2 || runs[0].Torn || runs[0].Revived != 1 || !runs[0].Ended() || len(runs[1].Records) != 1 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	var kinds []string
+	for _, rec := range runs[0].Records {
+		kinds = append(kinds, rec.Kind)
+	}
+	if want := []string{"started", "revived", "text", "ended"}; !slices.Equal(kinds, want) {
+		t.Errorf("%v", kinds)
+	}
+}
+
+// A disk has so much room, and counts what reaches it.
 type disk struct {
 	bytes.Buffer
+	room   int
 	synced []int // lengths at which Sync was called
-	full   bool
 }
 
 func (d *disk) Write(p []byte) (int, error) {
-	if d.full {
-		return 0, errors.New("no space")
+	n := min(len(p), max(0, d.room-d.Len()))
+	d.Buffer.Write(p[:n])
+	if n < len(p) {
+		return n, errors.New("no space left on device")
 	}
-	return d.Buffer.Write(p)
+	return n, nil
 }
 func (d *disk) Sync() error  { d.synced = append(d.synced, d.Len()); return nil }
 func (d *disk) Close() error { return nil }
 
-// TestSync: a call is on the disk before its tool runs, a response before it
-// is used, and the end at once.
-func TestSync(t *testing.T) {
-	d := &disk{}
-	w := &Writer{file: d, now: time.Now}
-	if err := w.Begin(Header{}); err != nil {
+// A disk that is full at any byte: the error is told and stays, and what had
+// room is a journal that a crash might have left.
+func TestFullDisk(t *testing.T) {
+	roomy := &disk{room: 1 << 20}
+	w := &Writer{file: roomy, now: time.Now}
+	put(w, sample...)
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, ev := range events {
-		if err := w.Write(ev); err != nil {
-			t.Fatal(err)
+	for room := range roomy.Len() - 20 {
+		d := &disk{room: room}
+		w := &Writer{file: d, now: time.Now}
+		put(w, sample...)
+		err := w.Err()
+		d.room = 1 << 20 // there is room again
+		if again := w.append("text", sample[1]); err == nil || again != err || w.Close() != err {
+			t.Fatalf("room for %d bytes: %v, then %v", room, err, again)
 		}
-		synced := len(d.synced) > 0 && d.synced[len(d.synced)-1] == d.Len()
-		want := ev.Kind() == "called" || ev.Kind() == "returned" || ev.Kind() == "ended"
-		if synced != want {
-			t.Errorf("after %s: synced %v", ev.Kind(), synced)
+		runs, err := Read(&d.Buffer)
+		if first := bytes.IndexByte(roomy.Bytes(), '\n'); room > first && (err != nil || len(runs) != 1 || runs[0].Ended()) {
+			t.Fatalf("room for %d bytes: %+v, %v", room, runs, err)
 		}
-	}
-	d.full = true
-	if err := w.Write(events[0]); err == nil {
-		t.Error("a full disk is no error")
 	}
 }
 
+// TestBatches: text waits for more of it, everything else is written at once.
+func TestBatches(t *testing.T) {
+	d := &disk{room: 1 << 20}
+	now := someTime
+	w := &Writer{file: d, now: func() time.Time { return now }}
+	put(w)
+	for range 3 {
+		before := d.Len()
+		if err := errors.Join(w.append("text", sample[1]), w.append("text", sample[1])); err != nil || d.Len() != before {
+			t.Errorf("text is written at once: %v", err)
+		}
+		now = now.Add(pendingTime)
+		if err := w.append("text", sample[1]); err != nil || bytes.Count(d.Bytes()[before:], []byte("\n")) != 3 {
+			t.Errorf("text is not written: %v", err)
+		}
+		if err := errors.Join(w.append("text", sample[1]), w.append("called", sample[2])); err != nil || bytes.Count(d.Bytes()[before:], []byte("\n")) != 5 {
+			t.Errorf("a call is not written: %v", err)
+		}
+	}
+	if err := w.Close(); err != nil || len(d.synced) != 1 || d.synced[0] != d.Len() {
+		t.Errorf("%v, %v", d.synced, err)
+	}
+}
+
+func TestOneWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.trace")
+	w, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !errors.Is(err, ErrBusy) {
+		t.Errorf("a second writer: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"seq":0,"event":"header"}` + "\n" + `{"seq":1,"event":"text"}`))
+	f.Add([]byte(lines(`{"seq":0,"event":"header"}`, `{"seq":1,"event":"text"}`)))
 	f.Add([]byte("{"))
+	f.Add([]byte("00000001"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		runs, err := Read(bytes.NewReader(b))
-		if err == nil && len(bytes.TrimSpace(b)) > 0 && len(runs) == 0 {
+		if err == nil && len(bytes.Trim(b, "\x00")) > 0 && len(runs) == 0 {
 			t.Fatalf("%q: neither runs nor an error", b)
+		}
+		for i := range runs {
+			if _, err := newTape(&runs[i]); err != nil && !errors.As(err, new(*RecordError)) {
+				t.Fatal(err)
+			}
 		}
 	})
 }
+
+var _ = json.Valid
