@@ -21,6 +21,7 @@ func telling(t *testing.T, info string) VocabularyTeller {
 		if r.URL.Path != "/api/show" || !body.Verbose {
 			info = `{"tokenizer.ggml.model":"gpt2","tokenizer.ggml.tokens":null}`
 		}
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"model_info":`+info+`}`)
 	})
 	m, err := Open("ollama:m", Options{OllamaHost: url, Retries: -1})
