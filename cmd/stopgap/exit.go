@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"stopgap/internal/trace"
 	"stopgap/models"
 	"stopgap/runner"
 )
@@ -15,6 +16,7 @@ const (
 	exitNoAnswer    = 1 // or none did, or a format does not pass a check
 	exitUsage       = 2 // flags, configuration, format, criteria, corpus, question, text
 	exitServer      = 3
+	exitDifferent   = 4 // a recorded run does not play as it was recorded
 	exitInterrupted = 130
 	// exitReaderGone is what a shell shows for a process that SIGPIPE ended:
 	// whoever read standard output has stopped reading.
@@ -62,6 +64,8 @@ func exitCode(err error) int {
 		return exitReaderGone
 	case errors.As(err, &out):
 		return exitNoAnswer
+	case errors.Is(err, errDifferent), is[*trace.DivergedError](err):
+		return exitDifferent
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return exitInterrupted
 	case isServer(err):

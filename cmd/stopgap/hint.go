@@ -22,7 +22,7 @@ import (
 func (a *app) explain(err error) {
 	var end *ending
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired), errors.Is(err, errFindings):
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired), errors.Is(err, errFindings), errors.Is(err, errDifferent):
 		return
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return // whoever interrupts knows it
@@ -46,7 +46,7 @@ func isUsage(err error) bool {
 		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
 		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
 		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
-		is[*tokenizer.UnsupportedError](err) ||
+		is[*tokenizer.UnsupportedError](err) || isTrace(err) ||
 		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*runner.ThinkError](err) || is[*models.UnsupportedError](err) ||
 		errors.Is(err, runner.ErrNoQuestion) || errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat)
 }
@@ -82,6 +82,9 @@ func hint(err error) string {
 	}
 	if e, ok := errors.AsType[*tokenizer.UnsupportedError](err); ok {
 		return e.Hint
+	}
+	if h := traceHint(err); h != "" {
+		return h
 	}
 	return fileHint(err)
 }

@@ -54,9 +54,12 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"repeat": repeat,
-			"zero":   zero,
+			"exits":   exits,
+			"repeat":  repeat,
+			"zero":    zero,
+			"damage":  damage,
+			"cut":     cut,
+			"reframe": reframe,
 		},
 	})
 }

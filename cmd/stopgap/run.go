@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/signal"
 	"slices"
@@ -119,11 +120,15 @@ func (e *exchange) ask(ctx context.Context, question string, ledger *runner.Ledg
 	defer cancel()
 	task := e.kit.task
 	task.Question, task.Ledger = question, ledger
+	return e.follow(e.journal.run(ctx, e.kit, task), cancel)
+}
 
+// follow shows a run. cancel ends it where nobody sees that any more.
+func (e *exchange) follow(events iter.Seq2[runner.Event, error], cancel func()) (runner.Outcome, error) {
 	var outcome runner.Outcome
 	var shown, failed error
 	halted := "" // the user's own criterion that ended the last turn
-	for ev, err := range e.journal.run(ctx, e.kit, task) {
+	for ev, err := range events {
 		if err != nil {
 			failed = err
 			break

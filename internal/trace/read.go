@@ -44,6 +44,8 @@ type FormatError struct {
 	Line   int   // from 1
 	Offset int64 // of the line, in bytes
 	Reason string
+	// Foreign says that the file is no journal at all.
+	Foreign bool
 }
 
 func (e *FormatError) Error() string {
@@ -83,7 +85,8 @@ func Read(r io.Reader) ([]Run, error) {
 		}
 	}
 	if in.torn && len(in.runs) == 0 {
-		return nil, &FormatError{in.from.Line, in.from.Offset, "not a journal: it does not begin with a header"}
+		in.line, in.offset = in.from.Line, in.from.Offset
+		return nil, in.foreign()
 	}
 	in.tear()
 	return in.runs, nil
@@ -137,9 +140,13 @@ func (in *reader) fail(reason string) error {
 	return &FormatError{Line: in.line, Offset: in.offset, Reason: reason}
 }
 
+func (in *reader) foreign() error {
+	return &FormatError{Line: in.line, Offset: in.offset, Reason: "not a journal: it does not begin with a header", Foreign: true}
+}
+
 // mark remembers a line that was cut off.
 func (in *reader) mark() {
-	in.torn, in.from = true, FormatError{in.line, in.offset, "a record that was cut off, and more of its run after it"}
+	in.torn, in.from = true, FormatError{Line: in.line, Offset: in.offset, Reason: "a record that was cut off, and more of its run after it"}
 }
 
 // tear says of the run at hand that its last line was cut off.
@@ -165,8 +172,8 @@ func (in *reader) take(line []byte) error {
 		case c == torn:
 			in.mark()
 			return nil
-		case in.line == 1:
-			return in.fail("not a journal: it does not begin with a header")
+		case in.line == 1 && !beginsFrame(line[:min(len(line), frameHead)]):
+			return in.foreign()
 		}
 		return in.fail("a record that is damaged: its length or its checksum does not fit")
 	}
@@ -178,12 +185,12 @@ func (in *reader) take(line []byte) error {
 	if json.Unmarshal(body, &rec) != nil || rec.Seq == nil || rec.Event == "" {
 		return in.fail("not a record")
 	}
-	switch begins := rec.Event == kindHeader || rec.Event == kindRevived; {
+	switch begins := rec.Event == kindHeader || rec.Event == KindRevived; {
 	case in.torn && !begins:
 		from := in.from
 		return &from
 	case !begins && len(in.runs) == 0:
-		return in.fail("not a journal: it does not begin with a header")
+		return in.foreign()
 	}
 	in.tear()
 	switch rec.Event {
@@ -194,7 +201,7 @@ func (in *reader) take(line []byte) error {
 		}
 		in.runs, in.last = append(in.runs, Run{Header: h}), len(in.runs)
 		return nil
-	case kindRevived:
+	case KindRevived:
 		if err := in.revive(body, *rec.Seq); err != nil {
 			return err
 		}

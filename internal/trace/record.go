@@ -13,10 +13,13 @@ import (
 	"stopgap/tools"
 )
 
+// KindRevived is the kind of the record with which a run goes on whose process
+// was killed.
+const KindRevived = "revived"
+
 // The kinds of records beside the events of the runner.
 const (
 	kindHeader    = "header"
-	kindRevived   = "revived"  // a run goes on whose process was killed
 	kindRequest   = "request"  // to the model
 	kindStream    = "stream"   // what the model answered, when it has ended
 	kindRender    = "render"   // an opening that the server wrote

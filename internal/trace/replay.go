@@ -65,7 +65,7 @@ func (d *Deck) Replay(ctx context.Context, i int) (*Report, error) {
 	defer cancel()
 	c := &comparer{tape: t, last: p.last}
 	rec := &recorder{sink: c, now: time.Now, answer: p.answer, spellers: &d.heard}
-	report := &Report{Cut: t.ended == nil}
+	report := &Report{Cut: t.ended == nil, Differences: []Difference{}}
 	for ev, err := range rec.run(outer, r, task) {
 		if ended, ok := ev.(runner.Ended); ok {
 			report.Outcome = ended.Outcome
@@ -84,7 +84,7 @@ func (d *Deck) Replay(ctx context.Context, i int) (*Report, error) {
 		next := t.comparable[c.at]
 		c.part(Difference{Seq: next.Seq, Kind: next.Kind, Recorded: next.Kind, Played: "nothing"})
 	}
-	report.Compared, report.Differences = c.at, c.differences
+	report.Compared, report.Differences = c.at, append(report.Differences, c.differences...)
 	d.reports[i] = report
 	return report, nil
 }
@@ -161,6 +161,9 @@ func (p *player) clock(ctx context.Context, r *runner.Runner) (context.Context, 
 // last is called before the recorded run's end: a context that ended between
 // two steps, where neither the model nor a tool saw it, ends here.
 func (p *player) last() {
+	if p.ended == nil {
+		return
+	}
 	if t := p.ended.Termination; t == runner.TermCancelled || t == runner.TermDeadline {
 		p.stop()
 	}

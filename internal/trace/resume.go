@@ -181,7 +181,7 @@ func (c *continuation) append(kind string, v any) error {
 func (c *continuation) write(kind string, v any) error {
 	if !c.begun {
 		c.begun = true
-		if err := c.w.section(c.begin.From+1, kindRevived, c.begin); err != nil {
+		if err := c.w.section(c.begin.From+1, KindRevived, c.begin); err != nil {
 			return err
 		}
 	}

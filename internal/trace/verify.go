@@ -27,7 +27,7 @@ func (d *Deck) Verify(i int) []Finding {
 		e := err.(*RecordError)
 		return []Finding{{e.Seq, e.Reason}}
 	}
-	var out []Finding
+	out := []Finding{}
 	find := func(seq int, format string, args ...any) {
 		out = append(out, Finding{seq, fmt.Sprintf(format, args...)})
 	}
@@ -68,11 +68,7 @@ func (d *Deck) continued(t *tape) []piece {
 		if err != nil || !before.endsWith(t.run.Header.Continues) {
 			continue
 		}
-		var pieces []piece
-		for _, x := range before.requests {
-			pieces = slices.Concat(pieces[:min(x.Kept, len(pieces))], x.Append)
-		}
-		return pieces
+		return before.lastPrompt()
 	}
 	return nil
 }
@@ -96,29 +92,29 @@ func begins(now, before []piece) bool {
 	return strings.HasPrefix(text, oldText) && len(ids) >= len(oldIDs) && slices.Equal(ids[:len(oldIDs)], oldIDs)
 }
 
-// Prompt gives the exact text of the last prompt of a run, as the model got it,
-// and what the model wrote after it. Of a chat endpoint it gives the messages,
-// one JSON object a line. The error is a *RecordError.
-func (d *Deck) Prompt(i int) (prompt, written string, err error) {
+// Prompt gives the exact text of the last prompt of a run, as the model got it.
+// Of a chat endpoint it gives the messages, one JSON object a line. The error is
+// a *RecordError.
+func (d *Deck) Prompt(i int) (string, error) {
 	t, err := newTape(&d.runs[i])
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
+	var b strings.Builder
+	for _, p := range t.lastPrompt() {
+		if p.Message != nil {
+			b.Write(append(p.hash(nil), '\n'))
+		}
+		b.WriteString(p.text())
+	}
+	return b.String(), nil
+}
+
+// lastPrompt are the pieces of the last request's prompt.
+func (t *tape) lastPrompt() []piece {
 	var pieces []piece
 	for _, x := range t.requests {
 		pieces = slices.Concat(pieces[:min(x.Kept, len(pieces))], x.Append)
 	}
-	var b strings.Builder
-	for i := range pieces {
-		if pieces[i].Message != nil {
-			b.Write(append(pieces[i].hash(nil), '\n'))
-		}
-		b.WriteString(pieces[i].text())
-	}
-	if n := len(t.requests); n > 0 && t.requests[n-1].stream != nil {
-		for _, c := range t.requests[n-1].stream.Chunks {
-			written += c.chunk().Text
-		}
-	}
-	return b.String(), written, nil
+	return pieces
 }
