@@ -79,6 +79,10 @@ fuzz: ## a million random patterns and texts against the definition (PAIRS, SEED
 	$(GO) test -run '^TestEquivalence$$' -timeout 0 -v ./stopping -pairs $(PAIRS) -seed $(SEED)
 	$(GO) test -run '^$$' -fuzz '^FuzzEquivalence$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./stopping
 
+.PHONY: bench-prefill
+bench-prefill: ollama ## what reading ahead while a tool runs saves, on the built-in model and the real Ollama
+	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Prefill -benchtime 20x ./internal/endtoend
+
 PAYLOADS ?= 20000
 .PHONY: forge
 forge: ## texts that try to become structure: 20 000 for each of 8 formats (PAYLOADS)

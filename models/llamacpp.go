@@ -160,6 +160,9 @@ func llamaRequest(prompt any, req Request, pin pinned) map[string]any {
 	if req.MaxTokens > 0 {
 		body["n_predict"] = req.MaxTokens
 	}
+	if req.Prefill {
+		body["n_predict"] = 0
+	}
 	body["return_tokens"] = true
 	body["return_progress"] = true
 	// A generation that is halted has no last event: the counts come with each.

@@ -75,6 +75,9 @@ type Request struct {
 	// Preserve are special tokens that must appear in the text where the
 	// server would hide them, each a single token.
 	Preserve []string
+	// Prefill says that nothing of the generation is wanted: the server is only
+	// to read the prompt. What it generates all the same, up to MaxTokens, comes.
+	Prefill bool
 	// Session names the conversation, so that a server with fixed slots can
 	// keep its cache. Empty means none.
 	Session string

@@ -173,6 +173,9 @@ type Outcome struct {
 	Invented    int         `json:"invented,omitempty"`  // tool responses that the model began to write itself
 	Discarded   int         `json:"discarded,omitempty"` // bytes received past stops
 	Resumed     int         `json:"resumed,omitempty"`   // streams that were cut and gone on with
+	// Prefilled counts prompt tokens that were read while tools ran, where the
+	// server tells.
+	Prefilled int `json:"prefilled,omitempty"`
 	// Usage sums the turns. A sum with an unknown part is unknown: most servers
 	// say nothing of a generation that was halted. Pieces is known always.
 	Usage  models.Usage `json:"usage"`

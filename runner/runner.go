@@ -81,6 +81,11 @@ type Runner struct {
 	// Name is the model's name in events.
 	Name string
 
+	// Prefill lets the server read, while tools run, what of the next prompt is
+	// certain: the words before the first result. It costs a request for each
+	// turn with calls and saves the reading of some ten tokens.
+	Prefill bool
+
 	// Session names the conversation to servers with fixed slots. Runs at the
 	// same time share it, and with it the slot.
 	Session string

@@ -179,7 +179,9 @@ func (s *state) call(turn template.Turn) error {
 		}
 	}
 	s.outcome.Calls += len(calls)
+	ahead := s.prefill()
 	given := s.tools.Run(s.ctx, calls)
+	ahead.end(s)
 	if err := s.ctx.Err(); err != nil { // the run was ended meanwhile: the results do not count
 		return err
 	}

@@ -66,7 +66,7 @@ func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, er
 	k := &kit{
 		runner: &runner.Runner{
 			Format: format, Criteria: criteria, Sampling: s.sampling, Session: rand.Text(),
-			SingleCall: s.singleCall, Choice: s.choice(), Constrain: s.constrain, Strict: s.strict,
+			SingleCall: s.singleCall, Choice: s.choice(), Constrain: s.constrain, Strict: s.strict, Prefill: s.prefill,
 			CallsInThink: map[string]runner.Switch{"yes": runner.On, "no": runner.Off}[s.callsInThink],
 			Limits:       s.limits(),
 		},

@@ -40,6 +40,7 @@ type settings struct {
 	strict       bool
 	callsInThink string
 
+	prefill     bool
 	maxTurns    int
 	maxTokens   int
 	turnTokens  int
@@ -105,6 +106,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(span{&s.firstToken}, "first-token-timeout", "longest wait for the first token, loading included; 0 for no limit")
 		f.Var(span{&s.between}, "token-timeout", "longest wait between two tokens; 0 for no limit")
 		f.Var(variable{&s.apiKeyEnv}, "api-key-env", "the environment variable that has the server's key")
+		f.BoolVar(&s.prefill, "prefill", s.prefill, "let the server read the words before a result while the tool runs")
 	case groupPrompt:
 		f.StringVarP(&s.format, "format", "f", s.format, "the prompt format: a `NAME` or a format file")
 		f.StringVar(&s.system, "system", s.system, "the system message: `TEXT`, or @FILE")
