@@ -113,8 +113,12 @@ func (rec *recorder) model(m models.Model) models.Model {
 	return assemble(r, abilitiesOf(m), recordedChat{r}, recordedRendering{r}, recordedSpelling{r})
 }
 
-// Stream implements models.Model.
+// Stream implements models.Model. What only lets the server read ahead is no
+// part of the run: it changes nothing but times.
 func (r recording) Stream(ctx context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
+	if req.Prefill {
+		return r.inner.Stream(ctx, req)
+	}
 	return func(yield func(models.Chunk, error) bool) {
 		n := r.request(segmentPieces(req.Prompt), request{
 			MaxTokens: req.MaxTokens, Sampling: req.Sampling, Stop: req.Stop, Schema: req.Schema, Preserve: req.Preserve, Session: req.Session,
