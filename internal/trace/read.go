@@ -71,7 +71,7 @@ func ReadFile(path string) ([]Run, error) {
 // Anything else that is not a record in its place gives a *FormatError, together
 // with what stands before it.
 func Read(r io.Reader) ([]Run, error) {
-	in := reader{lines: bufio.NewReaderSize(r, 64<<10)}
+	in := reader{lines: bufio.NewReader(r)}
 	for {
 		line, err := in.next()
 		if err == io.EOF {

@@ -61,7 +61,7 @@ func (p *pen) Stream(ctx context.Context, req models.Request) iter.Seq2[models.C
 			text = text[size:]
 		}
 		yield(models.Chunk{Final: &models.Final{Finish: models.FinishStop,
-			Usage:   models.Usage{Prompt: models.Known(100 * n), Generated: models.Known(i)},
+			Usage:   models.Usage{Prompt: models.Known(100_000 * n), Generated: models.Known(i)},
 			Timings: models.Timings{Prompt: 12345, Total: time.Second},
 		}}, nil)
 	}
