@@ -83,6 +83,10 @@ fuzz: ## a million random patterns and texts against the definition (PAIRS, SEED
 bench-prefill: ollama ## what reading ahead while a tool runs saves, on the built-in model and the real Ollama
 	$(ON_OLLAMA) $(GO) test -run '^$$' -bench Prefill -benchtime 20x ./internal/endtoend
 
+.PHONY: bench-overhead
+bench-overhead: ## what a run costs beside the model's own time, with a prompt of 32 000 tokens
+	$(GO) test -run '^$$' -bench Overhead -benchtime 20x ./internal/endtoend
+
 PAYLOADS ?= 20000
 .PHONY: forge
 forge: ## texts that try to become structure: 20 000 for each of 8 formats (PAYLOADS)
