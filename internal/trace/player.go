@@ -71,6 +71,9 @@ func (p *player) model(like abilities) models.Model {
 // Stream implements models.Model.
 func (p *player) Stream(ctx context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
 	return func(yield func(models.Chunk, error) bool) {
+		if req.Prefill { // it is not on the tape, and nobody misses it
+			return
+		}
 		x := p.exchange()
 		if x == nil && p.live != nil {
 			p.live.Stream(ctx, req)(yield)

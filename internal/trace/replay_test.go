@@ -32,6 +32,10 @@ type pen struct {
 
 func (p *pen) Stream(ctx context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
 	return func(yield func(models.Chunk, error) bool) {
+		if req.Prefill {
+			yield(models.Chunk{Final: &models.Final{Usage: models.Usage{Evaluated: models.Known(5)}}}, nil)
+			return
+		}
 		p.asked++
 		n := p.asked
 		if p.hook != nil {
@@ -223,6 +227,7 @@ func TestReplay(t *testing.T) {
 		{name: "the run's time in the model", pen: pen{texts: []string{two, "So."}, hook: func(n int) { time.Sleep(time.Duration(n-1) * 60 * time.Millisecond) }}, edit: func(r *runner.Runner) { r.Limits.Time = 40 * time.Millisecond }, term: runner.TermDeadline},
 		{name: "required", pen: pen{texts: []string{`{"name": "search", "arguments": {"q": "a"}}` + "\n</tool_call>", "So."}}, edit: func(r *runner.Runner) { r.Choice.Mode = runner.Required }, term: runner.TermAnswered},
 		{name: "no tools", pen: pen{texts: []string{"So."}}, edit: func(r *runner.Runner) { r.Choice.Mode = runner.None }, term: runner.TermAnswered},
+		{name: "read ahead", pen: pen{texts: []string{two, two, "So."}}, edit: func(r *runner.Runner) { r.Prefill = true }, term: runner.TermAnswered},
 		{name: "one call", pen: pen{texts: []string{two, "So."}}, edit: func(r *runner.Runner) { r.SingleCall = true }, term: runner.TermAnswered},
 		{name: "constrained", pen: pen{texts: []string{"I look.\n<tool_call>", `{"q": "a"}`, "<|im_end|>", "So."}}, edit: func(r *runner.Runner) { r.Constrain = true }, term: runner.TermAnswered},
 	} {
