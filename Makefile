@@ -71,6 +71,11 @@ eval-builtin: ## examine the built-in model: 200 questions of each kind in each 
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text
 	@$(GO) run ./internal/stopbench $(ARGS)
 
+.PHONY: faults
+faults: ## break recorded streams in every way at every byte, and print what became of them
+	STOPGAP_FAULTS=all $(GO) test -run '^TestEveryFault$$' -timeout 0 -v ./models | grep -v '^ *\(=== \|--- PASS\)'
+	STOPGAP_FAULTS=all $(GO) test -run Resumed -timeout 0 ./runner
+
 PAIRS ?= 1000000
 SEED ?= 0
 FUZZTIME ?= 60s

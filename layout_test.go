@@ -41,6 +41,7 @@ var rules = []struct {
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
 	{"stopgap/internal/sample", nil},
+	{"stopgap/internal/faultproxy", nil},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
 	// How the built-in model is trained and examined: it plays the whole loop.
 	{"stopgap/models/builtin/train/...", []string{

@@ -41,7 +41,7 @@ func (s *server) chat(ctx context.Context, req ChatRequest, g generation, read f
 	if err := req.check(); err != nil {
 		return failChat(err)
 	}
-	g.prompt = req.texts()
+	g.prompt, g.max = req.texts(), req.MaxTokens
 	return func(yield func(ChatChunk, error) bool) {
 		var last heard // what the body said last; nothing while the request is sent
 		g := g

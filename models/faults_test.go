@@ -14,50 +14,6 @@ import (
 	"time"
 )
 
-// TestCutAtEveryByte cuts a generation at each of its bytes, with and without
-// a clean end of the connection. What came before is kept, and unless the
-// server had already said why it ended, the end is a CutError.
-func TestCutAtEveryByte(t *testing.T) {
-	for _, d := range dialects {
-		whole := strings.Join(d.frames("one", " zwölf", " 三"), "")
-		for _, clean := range []bool{true, false} {
-			name := d.name + " torn"
-			if clean {
-				name = d.name + " clean"
-			}
-			t.Run(name, func(t *testing.T) {
-				var cut atomic.Int64
-				f := d.serve(t, func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set("Content-Type", d.media)
-					w.WriteHeader(http.StatusOK)
-					_ = http.NewResponseController(w).Flush()
-					send(w, []byte(whole[:cut.Load()]), 0)
-					if !clean {
-						panic(http.ErrAbortHandler)
-					}
-				})
-				m := f.open(t, Options{})
-				for at := range len(whole) {
-					cut.Store(int64(at))
-					got := listen(t, t.Context(), m, Request{Prompt: text("p")})
-					if !strings.HasPrefix("one zwölf 三", got.text) {
-						t.Fatalf("cut at %d: text is %q", at, got.text)
-					}
-					if got.final != nil {
-						check(t, "text of a complete stream", got.text, "one zwölf 三")
-						continue
-					}
-					var c *CutError
-					if !errors.As(got.err, &c) {
-						t.Fatalf("cut at %d (%q): error is %v", at, whole[max(0, at-20):at], got.err)
-					}
-					check(t, "bytes", c.Bytes, len(got.text))
-				}
-			})
-		}
-	}
-}
-
 func TestErrorFrameAfterSuccess(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
@@ -128,42 +84,6 @@ func TestAnswerThatIsNoStream(t *testing.T) {
 	}
 }
 
-func TestLineOf8MiB(t *testing.T) {
-	long := strings.Repeat("0123456789abcdef", 8<<20/16)
-	for _, d := range dialects {
-		t.Run(d.name, func(t *testing.T) {
-			f := d.serve(t, d.says(d.frames("a", long, "b")...))
-			got := complete(t, f.open(t, Options{}), Request{Prompt: text("p")})
-			check(t, "whether the text is whole", got.text == "a"+long+"b", true)
-		})
-	}
-}
-
-// TestEndlessLine sends a line that never ends; it must not fill the memory.
-func TestEndlessLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends 64 MiB three times")
-	}
-	for _, d := range dialects {
-		t.Run(d.name, func(t *testing.T) {
-			f := d.serve(t, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", d.media)
-				b := []byte(strings.Repeat("x", 1<<20))
-				for r.Context().Err() == nil {
-					if _, err := w.Write(b); err != nil {
-						return
-					}
-				}
-			})
-			got := listen(t, t.Context(), f.open(t, Options{}), Request{Prompt: text("p")})
-			var p *ProtocolError
-			if !errors.As(got.err, &p) {
-				t.Errorf("error is %v, want a ProtocolError", got.err)
-			}
-		})
-	}
-}
-
 // TestRepeatedLines: protocols do not number their frames, so a frame that
 // comes twice is text twice, except after the end, which is the end.
 func TestRepeatedLines(t *testing.T) {
@@ -199,21 +119,6 @@ func TestStalls(t *testing.T) {
 				ping = d.text("")
 			}
 			stall(Options{BetweenTokens: soon}, StallError{StallBetweenTokens, soon}, d.text("one"), ping, ping)
-		})
-	}
-}
-
-// TestStallBeforeTheHeaders: Ollama answers with the first token only, so the
-// limit on the first token covers the loading of the model.
-func TestStallBeforeTheHeaders(t *testing.T) {
-	for _, d := range dialects {
-		t.Run(d.name, func(t *testing.T) {
-			f := d.serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-			got := listen(t, t.Context(), f.open(t, Options{FirstToken: 50 * time.Millisecond}), Request{Prompt: text("p")})
-			var s *StallError
-			if !errors.As(got.err, &s) || s.Phase != StallFirstToken {
-				t.Errorf("error is %v, want a StallError", got.err)
-			}
 		})
 	}
 }

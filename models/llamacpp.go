@@ -134,6 +134,7 @@ func (m *llama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 				return llamaRequest(prompt, req, pin), nil
 			},
 			prompt: req.Prompt,
+			max:    req.MaxTokens,
 			read: func(r io.Reader) iter.Seq2[Chunk, error] {
 				reader := llamaReader{kind: m.kind, failed: m.failed, ids: len(req.Stop) == 0}
 				return reader.read(r)

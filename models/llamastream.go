@@ -10,7 +10,7 @@ import (
 
 // A llamaFrame is one event.
 type llamaFrame struct {
-	Content   string          `json:"content"`
+	Content   wording         `json:"content"`
 	Tokens    []int           `json:"tokens"`
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
@@ -102,7 +102,7 @@ func (l *llamaReader) chunk(data string) (c Chunk, end string, err error) {
 			Usage:    usage,
 		}, "", nil
 	}
-	c = Chunk{Text: f.Content, Usage: usage}
+	c = Chunk{Text: string(f.Content), Usage: usage}
 	// A character of several tokens comes with the last of them only: then the
 	// count jumps, and the ids do not spell the text.
 	whole := f.Predicted == nil || *f.Predicted == l.count+len(f.Tokens)
@@ -142,17 +142,9 @@ func (l *llamaReader) chunk(data string) (c Chunk, end string, err error) {
 // usage is what an event says of the counts, nil where it says nothing. The
 // field tokens_cached of the last event is no count of hits and is not read.
 func (f *llamaFrame) usage() *Usage {
-	var u Usage
-	set := func(c *Count, n *int) {
-		if n != nil && *n >= 0 {
-			*c = Known(*n)
-		}
-	}
-	set(&u.Generated, f.Predicted)
-	set(&u.Prompt, f.Evaluated)
+	u := Usage{Generated: counted(f.Predicted), Prompt: counted(f.Evaluated)}
 	if f.Timings != nil {
-		set(&u.Reused, f.Timings.Cached)
-		set(&u.Evaluated, f.Timings.Prompt)
+		u.Reused, u.Evaluated = counted(f.Timings.Cached), counted(f.Timings.Prompt)
 	}
 	if u == (Usage{}) {
 		return nil

@@ -114,6 +114,7 @@ func (m *ollama) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error
 			return m.request(ctx, prompt, req)
 		},
 		prompt: req.Prompt,
+		max:    req.MaxTokens,
 		read:   func(r io.Reader) iter.Seq2[Chunk, error] { return m.read(r, req.MaxTokens) },
 	})
 }
@@ -240,7 +241,8 @@ func (m *ollama) read(r io.Reader, max int) iter.Seq2[Chunk, error] {
 func (m *ollama) chunk(line []byte, max int) (Chunk, error) {
 	var frame struct {
 		api.GenerateResponse
-		Error *string `json:"error"`
+		Response wording `json:"response"` // instead of its string
+		Error    *string `json:"error"`
 	}
 	if err := decodeFrame(m.kind, line, &frame); err != nil {
 		return Chunk{}, err
@@ -248,7 +250,7 @@ func (m *ollama) chunk(line []byte, max int) (Chunk, error) {
 	if frame.Error != nil {
 		return Chunk{}, m.failed(failure{Message: *frame.Error})
 	}
-	c := Chunk{Text: frame.Response}
+	c := Chunk{Text: string(frame.Response)}
 	if !frame.Done {
 		return c, nil
 	}
@@ -259,7 +261,7 @@ func (m *ollama) chunk(line []byte, max int) (Chunk, error) {
 
 // final makes the end of a complete stream.
 func (m *ollama) final(reason string, counts api.Metrics, max int) (*Final, error) {
-	generated := Known(counts.EvalCount)
+	generated := counted(&counts.EvalCount)
 	final := &Final{Usage: Usage{Generated: generated}, Timings: Timings{
 		Load:       counts.LoadDuration,
 		Prompt:     counts.PromptEvalDuration,
@@ -267,7 +269,7 @@ func (m *ollama) final(reason string, counts api.Metrics, max int) (*Final, erro
 	}}
 	if counts.PromptEvalCount > 0 {
 		// The whole prompt, whatever was found in the cache.
-		final.Usage.Prompt = Known(counts.PromptEvalCount)
+		final.Usage.Prompt = counted(&counts.PromptEvalCount)
 	}
 	switch reason {
 	case "stop":

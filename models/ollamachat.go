@@ -13,8 +13,8 @@ import (
 // Ollama's type reads numbers as floats, which changes long ones.
 type ollamaMessage struct {
 	Role       string       `json:"role"`
-	Content    string       `json:"content"`
-	Thinking   string       `json:"thinking,omitempty"`
+	Content    wording      `json:"content"`
+	Thinking   wording      `json:"thinking,omitempty"`
 	ToolCalls  []ollamaCall `json:"tool_calls,omitempty"`
 	ToolName   string       `json:"tool_name,omitempty"`
 	ToolCallID string       `json:"tool_call_id,omitempty"`
@@ -73,7 +73,7 @@ func ollamaMessages(messages []Message) ([]ollamaMessage, error) {
 	var all []ollamaMessage
 	for _, m := range messages {
 		sent := ollamaMessage{
-			Role: string(m.Role), Content: m.Content, Thinking: m.Thinking,
+			Role: string(m.Role), Content: wording(m.Content), Thinking: wording(m.Thinking),
 			ToolName: m.Name, ToolCallID: m.CallID,
 		}
 		for i, c := range m.Calls {
@@ -130,7 +130,7 @@ func (m *ollama) chatChunk(line []byte, max int, ids *callIDs) (heard, error) {
 		return heard{}, m.failed(failure{Message: *frame.Error})
 	}
 	var h heard
-	h.Text, h.Thinking = frame.Message.Content, frame.Message.Thinking
+	h.Text, h.Thinking = string(frame.Message.Content), string(frame.Message.Thinking)
 	for _, c := range frame.Message.ToolCalls {
 		call := partialCall{id: c.ID, name: c.Function.Name}
 		call.add(c.Function.Arguments)

@@ -155,6 +155,7 @@ func (m *openai) stream(ctx context.Context, text string, req Request) iter.Seq2
 			return m.request(ctx, text, req, facts, id)
 		},
 		prompt: req.Prompt,
+		max:    req.MaxTokens,
 		read: func(r io.Reader) iter.Seq2[Chunk, error] {
 			reader := openaiReader{server: &m.server, req: req, context: facts.context}
 			return reader.read(r)
@@ -249,7 +250,7 @@ func (m *openai) maxTokens(ctx context.Context, text string, ids []int, req Requ
 type openaiFrame struct {
 	Choices []struct {
 		Index  int             `json:"index"`
-		Text   string          `json:"text"`
+		Text   wording         `json:"text"`
 		Tokens []int           `json:"token_ids"` // vLLM and SGLang
 		Finish *string         `json:"finish_reason"`
 		Stop   json.RawMessage `json:"stop_reason"`  // vLLM: the string or the id
@@ -333,7 +334,7 @@ func (o *openaiReader) chunk(data string) (Chunk, error) {
 		if choice.Index != 0 || o.finish != "" {
 			continue
 		}
-		c.Text, c.Tokens = choice.Text, choice.Tokens
+		c.Text, c.Tokens = string(choice.Text), choice.Tokens
 		if choice.Finish != nil && *choice.Finish != "" {
 			o.finish = *choice.Finish
 		}
@@ -359,13 +360,13 @@ func (o *openaiReader) count(f openaiFrame) bool {
 	if f.Usage == nil {
 		return false
 	}
-	if n := f.Usage.Prompt; n != nil {
-		o.usage.Prompt = Known(*n)
+	if n := counted(f.Usage.Prompt); n.Known {
+		o.usage.Prompt = n
 	}
-	if n := f.Usage.Generated; n != nil {
-		o.usage.Generated = Known(*n)
+	if n := counted(f.Usage.Generated); n.Known {
+		o.usage.Generated = n
 	}
-	if d := f.Usage.Details; d != nil && d.Cached != nil {
+	if d := f.Usage.Details; d != nil && counted(d.Cached).Known {
 		o.usage.Reused = Known(*d.Cached)
 		if o.usage.Prompt.Known {
 			o.usage.Evaluated = Known(max(0, o.usage.Prompt.N-*d.Cached))

@@ -156,21 +156,21 @@ type chatFrame struct {
 
 // A chatDelta is what an event adds to the message. Every field may be null.
 type chatDelta struct {
-	Content string `json:"content"`
-	Refusal string `json:"refusal"` // OpenAI: instead of the content
+	Content wording `json:"content"`
+	Refusal wording `json:"refusal"` // OpenAI: instead of the content
 	// Reasoning is vLLM's name; some of its versions send the same text under
 	// both.
-	Reasoning        string      `json:"reasoning"`
-	ReasoningContent string      `json:"reasoning_content"`
+	Reasoning        wording     `json:"reasoning"`
+	ReasoningContent wording     `json:"reasoning_content"`
 	ToolCalls        []callPiece `json:"tool_calls"`
 }
 
 // thinking is the reasoning, once.
 func (d chatDelta) thinking() string {
 	if d.Reasoning != "" {
-		return d.Reasoning
+		return string(d.Reasoning)
 	}
-	return d.ReasoningContent
+	return string(d.ReasoningContent)
 }
 
 // chatReader reads the events of one answer.
@@ -242,7 +242,7 @@ func (c *chatReader) event(data string) (heard, error) {
 		if choice.Index != 0 || c.finish != "" {
 			continue
 		}
-		h.Text = choice.Delta.Content + choice.Delta.Refusal
+		h.Text = string(choice.Delta.Content + choice.Delta.Refusal)
 		h.Thinking = choice.Delta.thinking()
 		for _, piece := range choice.Delta.ToolCalls {
 			h.pieces += c.calls.add(piece)
@@ -262,14 +262,14 @@ func (c *chatReader) time(f chatFrame) bool {
 		return false
 	}
 	c.timings.Prompt, c.timings.Generation = milliseconds(t.PromptMS), milliseconds(t.PredictedMS)
-	if t.Predicted != nil {
-		c.usage.Generated = Known(*t.Predicted)
+	if n := counted(t.Predicted); n.Known {
+		c.usage.Generated = n
 	}
-	if t.Cached != nil && t.Prompt != nil {
-		c.usage.Reused, c.usage.Evaluated = Known(*t.Cached), Known(*t.Prompt)
-		c.usage.Prompt = Known(*t.Cached + *t.Prompt)
+	if reused, read := counted(t.Cached), counted(t.Prompt); reused.Known && read.Known {
+		c.usage.Reused, c.usage.Evaluated = reused, read
+		c.usage.Prompt = Known(reused.N + read.N)
 		if f.Progress != nil { // what is read is not the whole yet
-			c.usage.Prompt = Known(f.Progress.Total)
+			c.usage.Prompt = counted(&f.Progress.Total)
 		}
 	}
 	return true

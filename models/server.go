@@ -69,7 +69,22 @@ func (s *server) do(ctx context.Context, method, path string, body []byte) (*htt
 	if errors.As(err, &ue) {
 		err = ue.Err // without the URL, which may hold a password
 	}
+	if isHTTPFault(err) {
+		return nil, &ProtocolError{Server: s.kind, Reason: "the answer is no HTTP: " + excerpt(err.Error(), excerptLimit)}
+	}
 	return nil, &UnreachableError{Server: s.kind, URL: s.url(), Err: err}
+}
+
+// isHTTPFault reports whether something answered, but not as HTTP does. The
+// errors of net/http have no types; these words are theirs.
+func isHTTPFault(err error) bool {
+	said := err.Error()
+	for _, words := range []string{"malformed HTTP", "malformed MIME", "response headers exceeded", "1xx informational"} {
+		if strings.Contains(said, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // call sends in as JSON (nil sends nothing) and decodes the answer into out.

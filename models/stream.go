@@ -21,6 +21,10 @@ import (
 // sends for a reason is the echo of a whole prompt.
 const lineLimit = 64 << 20
 
+// overrun is how many times the tokens that were asked for may come as chunks:
+// some servers cut a token into several.
+const overrun = 8
+
 // loadPoll is the time between two requests to a server that is loading.
 const loadPoll = 500 * time.Millisecond
 
@@ -32,6 +36,7 @@ type generation struct {
 	// It is called until it succeeds, under the same rules as the request.
 	prepare func(context.Context) (any, error)
 	prompt  []Segment // for what error messages must not repeat
+	max     int       // tokens that are asked for, zero for no limit
 	// read turns the body into chunks. It ends after the chunk with Final, or
 	// early where the stream is cut; generate makes the error of that.
 	read func(io.Reader) iter.Seq2[Chunk, error]
@@ -109,6 +114,9 @@ func (f *flow) run() error {
 			}
 			f.bytes += len(c.Text)
 			f.tokens += max(1, len(c.Tokens))
+			if f.max > 0 && f.tokens > overrun*f.max+overrun {
+				return &ProtocolError{Server: f.kind, Reason: "many more tokens than were asked for"}
+			}
 		}
 		if c.Final != nil {
 			ended = true
@@ -157,6 +165,9 @@ func (s *server) reply(ctx context.Context, g generation, out any) error {
 // checkMedia refuses an answer that is no stream: a page, or an error that is
 // reported as a success.
 func (f *flow) checkMedia(resp *http.Response) error {
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return &ProtocolError{Server: f.kind, Reason: "the answer is compressed, which was not asked for: " + quoted(coding)}
+	}
 	given := resp.Header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(given); given == "" || err == nil && media == f.media {
 		return nil
@@ -342,8 +353,12 @@ func readLines(r io.Reader, kind string) iter.Seq2[[]byte, error] {
 // servers send to keep a connection alive, are no events.
 func readEvents(r io.Reader, kind string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for ev, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: lineLimit}) {
+		lines := &eventReader{Reader: r, kind: kind}
+		for ev, err := range sse.Read(lines, &sse.ReadConfig{MaxEventSize: lineLimit + bufio.MaxScanTokenSize}) {
 			switch {
+			case err != nil && lines.err != nil: // the parser tells only what it makes of it
+				yield("", readError{lines.err})
+				return
 			case errors.Is(err, bufio.ErrTooLong):
 				yield("", &ProtocolError{Server: kind, Reason: "an event is too long"})
 				return
@@ -355,21 +370,6 @@ func readEvents(r io.Reader, kind string) iter.Seq2[string, error] {
 			}
 		}
 	}
-}
-
-// decodeFrame reads one JSON frame of a stream. Bytes that are not UTF-8 are
-// refused rather than replaced, because the text must come through unchanged.
-func decodeFrame(kind string, data []byte, into any) error {
-	reason := ""
-	switch {
-	case !utf8.Valid(data):
-		reason = "a frame is not UTF-8"
-	case json.Unmarshal(data, into) != nil:
-		reason = "a frame is not what it should be"
-	default:
-		return nil
-	}
-	return &ProtocolError{Server: kind, Reason: reason, Excerpt: excerpt(string(data), excerptLimit)}
 }
 
 // promptText joins the prompt for servers that take text. JSON cannot carry
