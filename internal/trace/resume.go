@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"stopgap/models"
 	"stopgap/runner"
@@ -150,6 +151,7 @@ func sameSchema(a, b json.RawMessage) bool {
 // A continuation compares what is played with the tape, and writes what comes
 // after it into the journal.
 type continuation struct {
+	mu sync.Mutex // tools that run at once give their results at once
 	comparer
 	w     *Writer
 	begin revived
@@ -161,6 +163,8 @@ type continuation struct {
 
 // append implements sink.
 func (c *continuation) append(kind string, v any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	played := !c.through()
 	if played {
 		if err := c.comparer.append(kind, v); err != nil {
@@ -189,7 +193,10 @@ func (c *continuation) write(kind string, v any) error {
 }
 
 func (c *continuation) sync() error {
-	if !c.begun {
+	c.mu.Lock()
+	begun := c.begun
+	c.mu.Unlock()
+	if !begun {
 		return nil
 	}
 	return c.w.sync()
