@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 )
 
-// A guard sees when a run goes in circles: the same calls with the same
-// results three times in a row, or a cycle of two to five turns three times
-// over.
+// A guard sees when a run goes in circles: the same call with the same result
+// three times in a row, or a cycle of two to five calls three times over,
+// within turns or across them; and the same for turns as a whole, which may
+// have more calls than that.
 type guard struct {
-	seen   [][sha256.Size]byte
-	nudged bool
+	calls, turns circle
+	nudged       bool
 }
 
 const (
@@ -19,9 +20,21 @@ const (
 	guardFieldSep = 8 // bytes of the length in front of each hashed field
 )
 
-// add records a turn's calls and results and reports whether the run repeats
-// itself. After a report it counts from anew.
+// add records a turn's calls, each followed by its result, and reports whether
+// the run repeats itself. After a report it counts from anew.
 func (g *guard) add(fields ...string) bool {
+	over := g.turns.add(fingerprint(fields))
+	for ; len(fields) >= 2; fields = fields[2:] {
+		over = g.calls.add(fingerprint(fields[:2])) || over
+	}
+	if over {
+		g.calls, g.turns = nil, nil
+	}
+	return over
+}
+
+// fingerprint tells lists of texts apart.
+func fingerprint(fields []string) [sha256.Size]byte {
 	h := sha256.New()
 	var size [guardFieldSep]byte
 	for _, f := range fields {
@@ -29,23 +42,30 @@ func (g *guard) add(fields ...string) bool {
 		h.Write(size[:])
 		h.Write([]byte(f))
 	}
-	g.seen = append(g.seen, [sha256.Size]byte(h.Sum(nil)))
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// A circle is what happened, in order, to be looked at for cycles.
+type circle [][sha256.Size]byte
+
+// add reports whether the list ends, with what is added, in a cycle that has
+// come three times.
+func (c *circle) add(f [sha256.Size]byte) bool {
+	*c = append(*c, f)
 	for period := 1; period <= guardLongest; period++ {
-		if g.cycles(period) {
-			g.seen = g.seen[:0]
+		if c.cycles(period) {
 			return true
 		}
 	}
 	return false
 }
 
-// cycles reports whether the last turns are one cycle of that length, three times over.
-func (g *guard) cycles(period int) bool {
+func (c circle) cycles(period int) bool {
 	n := guardRepeats * period
-	if len(g.seen) < n {
+	if len(c) < n {
 		return false
 	}
-	last := g.seen[len(g.seen)-n:]
+	last := c[len(c)-n:]
 	for i := period; i < n; i++ {
 		if last[i] != last[i-period] {
 			return false
