@@ -74,6 +74,8 @@ func (f *Fork) translate(t *tape, r *runner.Runner) ([]string, error) {
 		return nil, &ForkError{1, "format server is only known once the server has written the opening; name the format itself"}
 	case r.Constrain:
 		return nil, &ForkError{1, "its calls were held to a schema in several requests, which another format would cut in other places"}
+	case r.Limits.Think > 0:
+		return nil, &ForkError{1, "its thinking had a limit, at which another format would close it in other places"}
 	case r.Choice.Mode != runner.Auto && r.Choice.Mode != runner.None:
 		return nil, &ForkError{1, "its first words were put into the model's mouth, which another format would spell otherwise"}
 	}
