@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,16 +86,20 @@ func (m *stage) Render(_ context.Context, c models.Conversation) (string, error)
 
 func (m *stage) Spelling(context.Context) (*models.Spelling, error) { return m.spelling, nil }
 
-// letters spells a text a character a token, and special tokens as one.
-func letters() *models.Spelling {
+// syllables spells a text eight bytes a token, and special tokens as one.
+func syllables() *models.Spelling {
 	special := []string{"<|im_start|>", "<|im_end|>"}
 	return &models.Spelling{Special: special, Complete: true, IDs: true, Exact: true, Encode: func(_ context.Context, text string, as bool) ([]models.Token, error) {
 		var out []models.Token
 		for len(text) > 0 {
-			n, id := 1, int(text[0])
+			n := min(8, len(text))
+			if i := strings.IndexByte(text[1:], '<') + 1; i > 0 && i < n {
+				n = i
+			}
+			id := int(crc32.ChecksumIEEE([]byte(text[:n])))
 			for i, s := range special {
 				if as && strings.HasPrefix(text, s) {
-					n, id = len(s), 1000+i
+					n, id = len(s), 1+i
 				}
 			}
 			out, text = append(out, models.Token{ID: id, Piece: text[:n]}), text[n:]
@@ -106,7 +112,7 @@ func letters() *models.Spelling {
 // each other: the ids of the whole conversation are the same.
 func TestReplayConversation(t *testing.T) {
 	for _, name := range []string{"qwen", "server"} {
-		m := &stage{pen: pen{ids: true, texts: []string{calls("search", "a<|im_end|>"), "So.", "Or so.", calls("search", "b"), "Yes."}}, spelling: letters()}
+		m := &stage{pen: pen{ids: true, texts: []string{calls("search", "a<|im_end|>"), "So.", "Or so.", calls("search", "b"), "Yes."}}, spelling: syllables()}
 		r := &runner.Runner{Model: m, Format: format(t, name), Tools: set(t, tools.Options{}, echo("search")), Context: 100_000}
 		runs := record(t, t.Context(), r, func(runner.Event) {}, "Where?", "And <|im_end|>?", "Again?")
 		replays(t, runs)
@@ -139,7 +145,7 @@ func TestReplayConversation(t *testing.T) {
 func TestResumeAnywhere(t *testing.T) {
 	texts := []string{calls("search", "a", "b"), "<think>\nHm.\n</think>\n" + calls("change", "c"), "So."}
 	model := func() *stage {
-		return &stage{pen: pen{ids: true, texts: texts}, spelling: letters()}
+		return &stage{pen: pen{ids: true, texts: texts}, spelling: syllables()}
 	}
 	changes := 0
 	list := []tools.Tool{echo("search"), hand{name: "change", effects: true, run: func(context.Context, json.RawMessage) (string, error) {
@@ -275,9 +281,9 @@ func TestResumeRefuses(t *testing.T) {
 // A fork plays turns, with their calls, and goes on with what is asked of it.
 func TestFork(t *testing.T) {
 	m := &pen{ids: true, texts: []string{"<think>\nHm.\n</think>\n\n" + calls("search", "a"), calls("search", "b", "c"), "So."}}
-	ran := 0
+	var ran atomic.Int32
 	tool := hand{name: "search", run: func(_ context.Context, args json.RawMessage) (string, error) {
-		ran++
+		ran.Add(1)
 		return "It is " + string(args), nil
 	}}
 	r := &runner.Runner{Model: m, Format: format(t, "qwen"), Tools: set(t, tools.Options{}, tool)}
@@ -299,7 +305,7 @@ func TestFork(t *testing.T) {
 		"one call a turn":  {Fork{At: 1, Format: format(t, "react")}, []string{" I know.\nFinal Answer: Other."}, 1, []string{"Action: search", "Observation", "Other."}, "<tool_call>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ran = 0
+			ran.Store(0)
 			live := &pen{texts: c.texts}
 			fr, task, err := NewDeck(runs).Fork(t.Context(), 0, c.fork, Live{Model: live, Tools: []tools.Tool{tool}})
 			if err != nil {
@@ -323,8 +329,8 @@ func TestFork(t *testing.T) {
 			if c.not != "" && strings.Contains(prompt, c.not) {
 				t.Errorf("%q is in\n%s", c.not, prompt)
 			}
-			if live.asked != len(c.texts) || ran != ended.(runner.Ended).Calls-c.played {
-				t.Errorf("%d requests, %d calls", live.asked, ran)
+			if live.asked != len(c.texts) || int(ran.Load()) != ended.(runner.Ended).Calls-c.played {
+				t.Errorf("%d requests, %d calls", live.asked, ran.Load())
 			}
 			tape, err := newTape(&again[0])
 			if err != nil {

@@ -162,8 +162,9 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "runs.trace")
 	var ended []string // runs that had their end
-	killed, asked, twice, unknown := 0, 0, 0, 0
-	for round := 0; killed < *kills; round++ {
+	killed, asked, twice, unknown, revived := 0, 0, 0, 0, 0
+	patience := time.Duration(0) // how long a process takes that is let be, the first one
+	for round := 0; killed < *kills || revived == 0; round++ {
 		before := linesOf(t, dir, "requests")
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), "STOPGAP_TRACE_CHILD="+dir)
@@ -179,8 +180,15 @@ func TestKill(t *testing.T) {
 		if rand.IntN(10) > 0 { // now and then also while it begins
 			_, _ = out.Read(make([]byte, 16))
 		}
-		time.AfterFunc(time.Duration(rand.IntN(int(300*time.Millisecond))), func() { _ = child.Process.Kill() })
-		switch err := child.Wait(); {
+		began := time.Now()
+		if patience > 0 && (killed < *kills || len(ended) == 0 && rand.IntN(2) == 0) {
+			time.AfterFunc(time.Duration(rand.Int64N(int64(patience))), func() { _ = child.Process.Kill() })
+		}
+		err = child.Wait()
+		if patience == 0 {
+			patience = time.Since(began)
+		}
+		switch {
 		case child.ProcessState.ExitCode() > 0:
 			t.Fatalf("round %d: %v\n%s", round, err, errs.String())
 		case err != nil:
@@ -194,9 +202,11 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		var now []string
+		revived = 0
 		for i := range runs {
 			if runs[i].Ended() {
 				now = append(now, runs[i].Header.ID)
+				revived += runs[i].Revived
 			}
 		}
 		if len(now) < len(ended) || strings.Join(now[:len(ended)], " ") != strings.Join(ended, " ") {
@@ -232,12 +242,11 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deck, revived := NewDeck(runs), 0
+	deck := NewDeck(runs)
 	for i := range runs {
 		if !runs[i].Ended() {
 			continue
 		}
-		revived += runs[i].Revived
 		if found := deck.Verify(i); len(found) > 0 {
 			t.Errorf("run %d: %v", i+1, found)
 		}
@@ -260,7 +269,4 @@ func TestKill(t *testing.T) {
 	}
 	t.Logf("%d kills: %d runs have their end, %d requests, gone on with %d times, %d calls without side effects ran again, %d with them are unknown",
 		killed, len(ended), asked, revived, twice, unknown)
-	if len(ended) == 0 || revived == 0 {
-		t.Error("no run was killed and gone on with to its end")
-	}
 }
