@@ -192,6 +192,19 @@ func TestResumed(t *testing.T) {
 	}
 }
 
+// Where nobody counts, the ids do, each of them once.
+func TestIDsOfResumedStreams(t *testing.T) {
+	m := &faultyModel{streams: []faulty{
+		{chunks: []models.Chunk{{Text: "a", Tokens: []int{1}}, {Text: "b\xc3", Tokens: []int{2}}}, err: &models.CutError{}},
+		{chunks: []models.Chunk{{Text: "c", Tokens: []int{3}}, {Text: " STOP", Tokens: []int{4}}}},
+	}}
+	r := newRunner(t, "qwen", m)
+	r.Criteria = []stopping.Criterion{{Name: "mine", Literal: " STOP", Strip: true}}
+	if _, out, err := trial(t, r, runner.Task{}); err != nil || out.Answer != "abc" || out.Usage.Generated != models.Known(4) || out.Pieces != 4 {
+		t.Errorf("%v, answer %q, %s generated, %d pieces", err, out.Answer, out.Usage.Generated, out.Pieces)
+	}
+}
+
 // A faultyModel plays streams that end in errors.
 type faultyModel struct {
 	streams  []faulty

@@ -8,13 +8,17 @@ package main
 import (
 	"context"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	log.SetOutput(io.Discard) // net/http logs what a server sends past the end of an answer
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the whole command. It gives the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -41,6 +41,9 @@ type Proxy struct {
 	Stream Stream
 	Fault  Fault
 	At     int // bytes of the body before the fault
+	// Times is how many answers are broken, zero for all.
+	Times  int
+	broken atomic.Int32
 
 	piped sync.WaitGroup
 }
@@ -130,6 +133,9 @@ var errBroken = errors.New("the answer was broken")
 // answer answers one request. An error ends the connection.
 func (p *Proxy) answer(conn net.Conn, req *http.Request) error {
 	hit := req.URL.Path == p.Path && p.Fault.do != nil
+	if hit && p.Times > 0 {
+		hit = int(p.broken.Add(1)) <= p.Times
+	}
 	if hit && p.Fault.Whole {
 		p.Fault.do(&answer{conn: conn, Stream: p.Stream})
 		return errBroken

@@ -44,6 +44,16 @@ func (p *process) launch() error {
 	return nil
 }
 
+// Signal sends a signal to the server and all that it has started. A server
+// that was stopped so goes on before it ends with its test.
+func (s *Server) Signal(sig syscall.Signal) { _ = syscall.Kill(-s.process.Process.Pid, sig) }
+
+// Owns reports whether a process is one that the server has started.
+func (s *Server) Owns(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == s.process.Process.Pid
+}
+
 // end asks the whole group to end.
 func (p *process) end() {
 	_ = syscall.Kill(-p.Process.Pid, syscall.SIGTERM) // it may have ended by itself
