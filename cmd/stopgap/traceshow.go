@@ -154,6 +154,9 @@ func (a *app) showTurns(s *settings, run *trace.Run, i int) error {
 	if words := escapedWords(events); words != "" {
 		v.line(screen.paint(dim, words))
 	}
+	if why := run.Refused(); why != "" {
+		v.line(screen.paint(yellow, "· it never began: "+printable(why)))
+	}
 	if !run.Ended() {
 		v.aside()
 		if err := v.endBlock(); err != nil {

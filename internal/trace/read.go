@@ -27,7 +27,21 @@ type Run struct {
 // Ended reports whether the run came to its end. One that did not was killed,
 // or is under way.
 func (r *Run) Ended() bool {
-	return len(r.Records) > 0 && r.Records[len(r.Records)-1].Kind == kindEnded
+	if len(r.Records) == 0 {
+		return false
+	}
+	last := r.Records[len(r.Records)-1].Kind
+	return last == kindEnded || last == kindFailed
+}
+
+// Refused is why the run never began, empty where it did.
+func (r *Run) Refused() string {
+	if len(r.Records) > 0 && r.Records[len(r.Records)-1].Kind == kindFailed {
+		if f, err := as[failed](r.Records[len(r.Records)-1]); err == nil && f.Error != nil {
+			return f.Error.Text
+		}
+	}
+	return ""
 }
 
 // A Record is one line of a run.

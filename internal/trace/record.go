@@ -28,6 +28,7 @@ const (
 	kindRunning   = "running"  // a tool begins
 	kindResult    = "result"   // what it gave, before it was cut
 	kindLedger    = "ledger"   // the hash of the ledger at the end
+	kindFailed    = "failed"   // the run never began
 )
 
 var kindEnded, kindStopped = runner.Ended{}.Kind(), runner.Stopped{}.Kind()
@@ -249,6 +250,11 @@ func (r *result) result() tools.Result {
 		return tools.Result{Status: r.Status, Content: string(r.Bytes)}
 	}
 	return tools.Result{Status: r.Status, Content: r.Content}
+}
+
+// A failed run never began: it was refused before it had anything to tell.
+type failed struct {
+	Error *failure `json:"error"`
 }
 
 // A ledger tells the ledger of a run apart from others.

@@ -55,9 +55,14 @@ func (rec *recorder) record(r *runner.Runner) *runner.Runner {
 // end it: an answer is worth more than its record.
 func (rec *recorder) run(ctx context.Context, r *runner.Runner, task runner.Task) iter.Seq2[runner.Event, error] {
 	return func(yield func(runner.Event, error) bool) {
+		began := false
 		for ev, err := range rec.record(r).Run(ctx, task) {
-			if err == nil {
+			switch {
+			case err == nil:
+				began = true
 				rec.event(ev)
+			case !began:
+				_ = rec.sink.append(kindFailed, failed{newFailure(err)})
 			}
 			if !yield(ev, err) {
 				return

@@ -60,12 +60,12 @@ func (d *Deck) Replay(ctx context.Context, i int) (*Report, error) {
 		return nil, err
 	}
 	p := &player{tape: t, turns: everyTurn, spells: d.speller}
-	r.Model = p.model(t.abilities(r.Format.Opening == template.OpenChat))
+	r.Model = p.model(t.abilities(r.Format.Opening == template.OpenChat && d.runs[i].Refused() == ""))
 	outer, cancel := p.clock(ctx, r)
 	defer cancel()
 	c := &comparer{tape: t, last: p.last}
 	rec := &recorder{sink: c, now: time.Now, answer: p.answer, spellers: &d.heard}
-	report := &Report{Cut: t.ended == nil, Differences: []Difference{}}
+	report := &Report{Cut: !d.runs[i].Ended(), Differences: []Difference{}}
 	for ev, err := range rec.run(outer, r, task) {
 		if ended, ok := ev.(runner.Ended); ok {
 			report.Outcome = ended.Outcome
@@ -76,8 +76,15 @@ func (d *Deck) Replay(ctx context.Context, i int) (*Report, error) {
 		if c.lost || report.Cut && c.through() {
 			break
 		}
-		if err != nil && report.Outcome.Termination == "" { // the run never began
+		if err == nil || report.Outcome.Termination != "" {
+			continue
+		}
+		refused := d.runs[i].Refused()
+		if refused == "" {
 			return nil, err
+		}
+		if err.Error() != refused {
+			c.part(Difference{Seq: 1, Kind: kindFailed, Field: "error", Recorded: refused, Played: err.Error()})
 		}
 	}
 	if !c.lost && !c.through() {

@@ -259,3 +259,23 @@ func TestReplay(t *testing.T) {
 		})
 	}
 }
+
+// A run that is refused before it begins says why, and is no killed one.
+func TestReplayRefused(t *testing.T) {
+	for name, edit := range map[string]func(*runner.Runner){
+		"no such tool": func(r *runner.Runner) { r.Choice = runner.Choice{Mode: runner.Named, Tool: "none"} },
+		"no renderer":  func(r *runner.Runner) { r.Format = format(t, "server") },
+		"no chat":      func(r *runner.Runner) { r.Format = format(t, "chat") },
+	} {
+		r := &runner.Runner{Model: &pen{}, Format: format(t, "qwen"), Tools: set(t, tools.Options{}, echo("search"))}
+		edit(r)
+		runs := record(t, t.Context(), r, func(runner.Event) {}, "Where?")
+		report, err := NewDeck(runs).Replay(t.Context(), 0)
+		if err != nil || len(report.Differences) > 0 || report.Cut || runs[0].Refused() == "" || !runs[0].Ended() {
+			t.Errorf("%s: %+v, %v, refused: %q", name, report, err, runs[0].Refused())
+		}
+		if found := NewDeck(runs).Verify(0); len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (d *Deck) resumption(ctx context.Context, w *Writer, i int, live Live) (*re
 	switch {
 	case err != nil:
 		return fail(err)
-	case t.ended != nil:
+	case run.Ended():
 		return fail(ErrEnded)
 	}
 	from := t.whole()
