@@ -48,8 +48,8 @@ const (
 	// resultReserve is the room below which another round of calls is not
 	// worth its turn: the answer is asked for instead.
 	resultReserve = 512
-	// leastRoom is asked for where the estimate says that the context is full:
-	// it is an estimate from above.
+	// leastRoom is asked for where the context seems to be full: the server
+	// knows best.
 	leastRoom = 256
 	// longestToken bounds the bytes of generated text for each token that was
 	// asked for, against servers that never end. No vocabulary has longer ones.

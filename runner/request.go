@@ -33,12 +33,11 @@ func (s *state) turnTokens() (int, error) {
 		return limit, nil
 	}
 	room := most - s.ledger.tokens
-	estimated := s.estimated()
-	if estimated && most == s.Context {
-		room = max(room, leastRoom) // the server knows better, and says so
+	if s.CountTokens == nil && most == s.Context {
+		room = max(room, leastRoom) // the server knows best, and says so
 	}
 	if room <= 0 {
-		return 0, &LimitError{Tokens: s.ledger.tokens, Limit: most, Estimated: estimated}
+		return 0, &LimitError{Tokens: s.ledger.tokens, Limit: most, Estimated: s.estimated()}
 	}
 	if s.forced == "" {
 		room -= min(answerReserve, room/2)

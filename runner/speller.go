@@ -3,6 +3,8 @@ package runner
 import (
 	"cmp"
 	"errors"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"stopgap/models"
@@ -40,7 +42,7 @@ func (s *state) newSpeller() (*speller, error) {
 	if sp.Spelling, err = m.Spelling(s.ctx); err != nil {
 		return nil, err
 	}
-	sp.all, sp.special = sp.all.With(sp.Special...), template.Reserved{Strings: sp.Special}
+	sp.all, sp.special = sp.all.With(outer(sp.Special, slices.Concat(sp.all.Strings, sp.all.Lines))...), template.Reserved{Strings: sp.Special}
 	if sp.text = sp.all; s.Format.Opening == template.OpenChat || !sp.sendsIDs() {
 		return sp, nil
 	}
@@ -50,7 +52,7 @@ func (s *state) newSpeller() (*speller, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(tokens) == 1 && tokens[0].Piece == r && utf8.RuneCountInString(r) > 1 {
+		if len(tokens) == 1 && tokens[0].Piece == r {
 			sp.tokens.Strings, sp.ids[tokens[0].ID] = append(sp.tokens.Strings, r), true
 		} else {
 			escaped = append(escaped, r)
@@ -58,6 +60,14 @@ func (s *state) newSpeller() (*speller, error) {
 	}
 	sp.text.Strings = escaped
 	return sp, nil
+}
+
+// outer leaves out the tokens that hold a string of the format: where that is
+// escaped they cannot come out of text from others.
+func outer(special, format []string) []string {
+	return slices.DeleteFunc(slices.Clone(special), func(s string) bool {
+		return slices.ContainsFunc(format, func(f string) bool { return f != "" && s != f && strings.Contains(s, f) })
+	})
 }
 
 // sendsIDs reports whether prompts of the run are ids.

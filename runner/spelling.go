@@ -113,8 +113,9 @@ func (sp *speller) next(text string) (from, to int) {
 func (sp *speller) cuts(text string) []int {
 	var out []int
 	for _, m := range sp.tokens.Find(text) {
-		_, size := utf8.DecodeRuneInString(text[m.Start:])
-		out = append(out, m.Start+size)
+		if _, size := utf8.DecodeRuneInString(text[m.Start:]); m.Start+size < m.End { // else it cannot be cut
+			out = append(out, m.Start+size)
+		}
 	}
 	return out
 }

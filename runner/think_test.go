@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,8 +118,11 @@ func TestThinkLimitOfTheBuiltinModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	search := &fakeTool{name: "search", run: func(context.Context, json.RawMessage) (string, error) {
+		return "Kesper Bridge. Kesper Bridge was designed by Ottla Brunec. [kesper-bridge.md] (score 3.10)", nil
+	}}
 	for _, limit := range []int{0, 1, 4} {
-		r := newRunner(t, "qwq", model, echo("search"), echo("read"))
+		r := newRunner(t, "qwq", model, search, echo("read"))
 		r.Limits.Think, r.Limits.Turns, r.Limits.TurnTokens = limit, 2, 120
 		events, out, err := trial(t, r, runner.Task{Question: "Who designed Kesper Bridge?"})
 		if err != nil {

@@ -169,6 +169,11 @@ func documents(t testing.TB) *tools.Set {
 	return set
 }
 
+// A textual model takes prompts as text. An automaton reads the end of a result
+// and the words of the format behind it as one token, which never forms where
+// text from others is spelled out.
+type textual struct{ models.Model }
+
 func newRunner(t testing.TB, format string, m models.Model, set *tools.Set) *runner.Runner {
 	t.Helper()
 	f, err := template.Load(format)
@@ -213,7 +218,7 @@ func TestWholeRunOnLlamaServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRunner(t, sys.format.Name, m, documents(t))
+			r := newRunner(t, sys.format.Name, textual{m}, documents(t))
 			r.Session = "one"
 			stops := check(t, sys, r)
 			for i, stop := range stops {

@@ -20,7 +20,8 @@ import (
 // the server says that it cost.
 type watcher struct {
 	models.Model
-	spelling *models.Spelling // as Model tells it, or nil
+	speller  models.Speller
+	spelling *models.Spelling // as speller tells it
 	requests []watched
 }
 
@@ -34,7 +35,7 @@ type watched struct {
 }
 
 func (w *watcher) Spelling(ctx context.Context) (*models.Spelling, error) {
-	s, err := w.Model.(models.Speller).Spelling(ctx)
+	s, err := w.speller.Spelling(ctx)
 	w.spelling = s
 	return s, err
 }
@@ -121,7 +122,7 @@ func (w *watcher) check(t *testing.T, ahead int) int {
 
 // converse asks questions of the sample documents, one after the other in one
 // conversation, until the model has had four turns.
-func converse(t *testing.T, m models.Model, format string, number int) *watcher {
+func converse(t *testing.T, m models.Model, speller models.Speller, format string, number int) *watcher {
 	t.Helper()
 	index, err := corpus.Open(t.Context(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
 	if err != nil {
@@ -132,7 +133,7 @@ func converse(t *testing.T, m models.Model, format string, number int) *watcher 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watcher{Model: m}
+	w := &watcher{Model: m, speller: speller}
 	r := newRunner(t, format, w, set)
 	r.Context, r.Session = 4096, fmt.Sprintf("%s-%d", format, number)
 	r.Limits = runner.Limits{Turns: 4, TurnTokens: 300}
@@ -172,7 +173,7 @@ func TestPrefixOnBuiltin(t *testing.T) {
 	}
 	compared := 0
 	for i := range runs() {
-		compared += converse(t, m, learned[i%len(learned)], i).check(t, 0)
+		compared += converse(t, m, m.(models.Speller), learned[i%len(learned)], i).check(t, 0)
 	}
 	t.Logf("%d prompts that go on with another, %d conversations", compared, runs())
 }
@@ -180,14 +181,11 @@ func TestPrefixOnBuiltin(t *testing.T) {
 // The same on Ollama, which takes text.
 func TestPrefixOnOllama(t *testing.T) {
 	s := ollamatest.Shared(t)
-	s.Create(t, "prefix", builtinFile, nil)
-	m, err := models.Open("ollama:prefix", models.Options{OllamaHost: s.URL, ContextSize: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := &lasting{t: t, server: s, name: "prefix", file: builtinFile}
+	m.open("prefix")
 	compared := 0
 	for i := range runs() {
-		compared += converse(t, m, learned[i%len(learned)], i).check(t, 0)
+		compared += converse(t, m, m.Model.(models.Speller), learned[i%len(learned)], i).check(t, 0)
 	}
 	t.Logf("%d prompts that go on with another, %d conversations", compared, runs())
 }
@@ -200,6 +198,6 @@ func TestPrefixOnLlamaServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range runs() {
-		converse(t, m, learned[i%len(learned)], i).check(t, 1)
+		converse(t, m, m.(models.Speller), learned[i%len(learned)], i).check(t, 1)
 	}
 }
