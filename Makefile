@@ -26,7 +26,7 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 	@docs/demo/ollama.sh
 
 .PHONY: test
-test: lint jinja ollama tokenizers cross ## vet, staticcheck, all tests with -race, on the real Ollama
+test: lint jinja ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
 	$(ON_OLLAMA) PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
@@ -66,6 +66,10 @@ bench-builtin: ollama ## the built-in engine beside the real Ollama, tokens a se
 .PHONY: eval-builtin
 eval-builtin: ## examine the built-in model: 200 questions of each kind in each format (ARGS)
 	@$(GO) run ./models/builtin/train/eval $(ARGS)
+
+.PHONY: exam
+exam: ## a slice of eval-builtin with floors, as make test asks it
+	@$(GO) run ./models/builtin/train/eval -n 40 -formats qwen,react -least 0.75,0.6,0.85
 
 .PHONY: bench-stopping
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text

@@ -29,7 +29,7 @@ func Ask(seed, number uint64, kind Kind) Question {
 		for n := 12 + w.IntN(9); len(x.documents) < n; {
 			w.add(x, w.entity(), nil, 1+w.IntN(3))
 		}
-		text, _ := w.ask(&c)
+		text, _ := w.ask(c)
 		q := Question{Kind: kind, Text: text, Answer: Unknown}
 		if kind != Absent {
 			last := len(c.relations) - 1

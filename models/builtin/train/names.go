@@ -90,11 +90,16 @@ func (w *writer) wild() string {
 		return string(b)
 	}
 	s := w.fragment() + w.fragment()
+	if w.chance(0.2) { // begins like a word that is everywhere else: offer, hero, isle
+		s = pick(w, little) + w.fragment()
+	}
 	if len(s) < 4 || w.chance(0.3) {
 		s += w.fragment()
 	}
 	return s
 }
+
+var little = strings.Fields("a an as at be by do for has have he her his how i in is it its not of on one she so the to two up was what where who with")
 
 // fragment is a part of a word, of two to five letters.
 func (w *writer) fragment() string {

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"slices"
 	"strings"
 
 	"stopgap/tools/corpus"
@@ -33,6 +32,7 @@ type step struct {
 	argument string // the only one of the call
 	response string
 	thought  string // after the response: the line that helps and what it tells, or that none does
+	found    string // at the end of the thought
 }
 
 // An exchange is one question and what the model is to do about it.
@@ -52,7 +52,6 @@ type chain struct {
 	silent    *document // about the last subject, without the fact asked for
 	kind      Kind
 	chinese   bool
-	asked     []string // for each hop, the words of the question for what is looked for
 }
 
 // plant puts the documents of one question into a world, and others that look
@@ -99,7 +98,7 @@ func (w *writer) addWithout(x *world, e entity, r relation, facts int) *document
 	var list []fact
 	for len(list) < facts {
 		other := w.relationFor(e, false)
-		if other.key != r.key {
+		if !other.clashes(r) {
 			list = append(list, fact{relation: other, value: w.value(other, e.chinese, false)})
 		}
 	}
@@ -143,20 +142,17 @@ var openers = []string{"Tell me ", "Please tell me ", "I want to know ", "Do you
 	"Find out ", "Look up ", "I wonder ", "We need to know ", "Please look up "}
 
 // ask words the question of a chain, and the first query with it.
-func (w *writer) ask(c *chain) (question, query string) {
+func (w *writer) ask(c chain) (question, query string) {
 	last := c.relations[len(c.relations)-1]
 	about := c.subject
 	if len(c.relations) == 2 {
-		name := pick(w, c.relations[0].names)
-		about = entity{name: fill(name, c.subject, "")}
-		c.asked = append(c.asked, c.soughtIn(name, c.relations[0]))
+		about = entity{name: fill(pick(w, c.relations[0].names), c.subject, "")}
 	}
 	pattern := pick(w, last.ask)
 	indirect := !c.chinese && w.chance(0.15)
 	if indirect {
 		pattern = pick(w, last.told)
 	}
-	c.asked = append(c.asked, c.soughtIn(pattern, last))
 	query = fill(pattern, about, "")
 	switch opener := pick(w, openers); {
 	case c.chinese:
@@ -180,35 +176,10 @@ func (w *writer) ask(c *chain) (question, query string) {
 	return question, query
 }
 
-// idle are words of questions that do not say what is looked for.
-var idle = strings.Fields(`a an and are as at be by called can did do does for from have has how i in into is it its like many much
- of on one or over person place say that the there thing to under was were what when where which who whom with year name kind find`)
-
-// sought are the words of a pattern for what is looked for: oldest recipe,
-// designed, rooms. Where there are none, it is the word that asks.
-func (c *chain) soughtIn(pattern string, r relation) string {
-	if c.chinese {
-		return r.key
-	}
-	words := strings.Fields(strings.ToLower(strings.ReplaceAll(pattern, "{e}", "")))
-	var out []string
-	for _, word := range words {
-		if !slices.Contains(idle, word) {
-			out = append(out, word)
-		}
-	}
-	for _, word := range []string{"where", "what", "who", "how"} {
-		if len(out) == 0 && slices.Contains(words, word) {
-			return word
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 // exchange plays a chain: what is asked, what the searches give, what is said.
 func (w *writer) exchange(x *world, c chain, hits int) exchange {
 	ex := exchange{kind: c.kind}
-	question, query := w.ask(&c)
+	question, query := w.ask(c)
 	ex.question = question
 	unknown, silent := Unknown, "not told"
 	if c.chinese {
@@ -222,14 +193,16 @@ func (w *writer) exchange(x *world, c chain, hits int) exchange {
 		if known {
 			found.Hits = w.with(found.Hits, c.cites[hop], hits)
 		}
-		if known {
-			s.thought = c.cites[hop].line() + "\n" + c.asked[hop] + ": " + c.values[hop].text
-		} else {
+		switch {
+		case known:
+			s.found = c.values[hop].text
+			s.thought = c.cites[hop].line() + "\n" + query + ": " + s.found
+		case c.silent != nil:
+			found.Hits = w.with(found.Hits, *c.silent, hits)
+			s.found = silent
+			s.thought = c.silent.line() + "\n" + query + ": " + s.found
+		default:
 			s.thought = "None of these lines tells it."
-			if c.silent != nil {
-				found.Hits = w.with(found.Hits, *c.silent, hits)
-				s.thought = c.silent.line() + "\n" + c.asked[hop] + ": " + silent
-			}
 		}
 		s.response = corpus.Render([]corpus.Found{found})
 		ex.steps = append(ex.steps, s)

@@ -26,6 +26,13 @@ type relation struct {
 	query string   // what to search for, where it is not the question
 }
 
+// clashes says that one document is not to tell both: it would say two things
+// to one question.
+func (r relation) clashes(o relation) bool {
+	where := r.wants == "place" && o.wants == "place"
+	return r.key == o.key || where && (r.key == "kind" || o.key == "kind")
+}
+
 func fill(pattern string, e entity, v string) string {
 	return strings.NewReplacer("{E}", e.start(), "{e}", e.name, "{P}", e.pronoun, "{I}", e.its(), "{V}", v).Replace(pattern)
 }
@@ -102,7 +109,10 @@ func (w *writer) nounRelation(linked bool) relation {
 // noun draws a noun, with an adjective now and then: oldest recipe.
 func (w *writer) noun() string {
 	n := w.word(nouns)
-	if w.chance(0.2) {
+	switch {
+	case !w.exam && w.chance(0.05):
+		n = w.wild() + "est " + n
+	case w.chance(0.2):
 		n = drawn(w, degrees) + " " + n
 	}
 	return n
@@ -286,6 +296,9 @@ func (w *writer) chineseRelation() relation {
 	switch n := drawn(w, zhNouns); w.IntN(9) {
 	case 0, 1:
 		d := drawn(w, zhDeeds)
+		if !w.exam && w.chance(0.3) {
+			d = drawn(w, hanzi) + drawn(w, hanzi)
+		}
 		return relation{key: d, tell: []string{"{e}由{V}" + d + "。", "{e}是{V}" + d + "的。", "{V}" + d + "了{e}。"}, again: []string{"它由{V}" + d + "。"},
 			ask: []string{"谁" + d + "了{e}", "{e}由谁" + d, "{e}是谁" + d + "的"}, names: []string{"{e}的" + d + "者"}, wants: "person"}
 	case 2:

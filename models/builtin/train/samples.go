@@ -166,11 +166,11 @@ func (p *play) scene(hard float64, searches bool) ([]template.Tool, []exchange) 
 	for range count {
 		kind := OneHop
 		switch n := w.Float64(); {
-		case n < 0.36*min(1, 0.3+hard):
+		case n < 0.35*min(1, 0.3+hard):
 			kind = TwoHops
-		case n < 0.55:
+		case n < 0.6:
 			kind = Absent
-		case n < 0.58 && hard > 0.5:
+		case n < 0.64 && hard > 0.5:
 			kind = AbsentLater
 		}
 		chains = append(chains, w.plant(x, kind, chinese, hard))
@@ -205,7 +205,7 @@ func (p *play) offered(searches bool, more int) []template.Tool {
 
 // play writes the turns of one question.
 func (p *play) play(ex exchange) error {
-	thought := "I look this up."
+	thought, found := "I look this up.", ""
 	if len(ex.steps) == 0 {
 		thought = "No search is needed."
 		if ex.kind == NoTool {
@@ -220,13 +220,13 @@ func (p *play) play(ex exchange) error {
 		if err := p.turn(template.Turn{Think: thought, Calls: []template.Call{c}, InThink: p.format.Think.Calls}); err != nil {
 			return err
 		}
-		p.markThought(thought)
+		p.markThought(thought, found)
 		p.mark(s.argument, 2)
 		result := template.Result{Name: c.Name, Content: s.response}
 		if err := p.goOn(template.Continuation{Results: []template.Result{result}, InThink: p.inThink}, false); err != nil {
 			return err
 		}
-		thought = s.thought
+		thought, found = s.thought, s.found
 		if thought == "" {
 			thought = "That is the result."
 		}
@@ -234,18 +234,17 @@ func (p *play) play(ex exchange) error {
 	if err := p.turn(template.Turn{Think: thought, Text: ex.answer, Answer: ex.answer, Answered: true}); err != nil {
 		return err
 	}
-	p.markThought(thought)
+	p.markThought(thought, found)
 	return nil
 }
 
 // markThought marks where a line is chosen, and what is found in it.
-func (p *play) markThought(thought string) {
-	line, found, _ := strings.Cut(thought, "\n")
-	if r := []rune(line); found != "" || strings.HasPrefix(line, "None") {
+func (p *play) markThought(thought, found string) {
+	if r := []rune(thought); found != "" || strings.HasPrefix(thought, "None") {
 		p.mark(string(r[:3]), 2)
 	}
 	if found != "" {
-		p.mark(found, 3)
+		p.mark(": "+found, 3)
 	}
 }
 

@@ -93,16 +93,11 @@ func (w *writer) id(x *world, e entity) string {
 
 // add writes a document about an entity with the given facts and some more.
 func (w *writer) add(x *world, e entity, facts []fact, more int) document {
-	keys := map[string]bool{}
-	for _, f := range facts {
-		keys[f.relation.key] = true
-	}
 	for range more {
 		r := w.relationFor(e, false)
-		if keys[r.key] {
+		if slices.ContainsFunc(facts, func(f fact) bool { return f.relation.clashes(r) }) {
 			continue
 		}
-		keys[r.key] = true
 		facts = append(facts, fact{relation: r, value: w.value(r, e.chinese, false)})
 	}
 	w.Shuffle(len(facts), func(i, j int) { facts[i], facts[j] = facts[j], facts[i] })

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -34,6 +35,7 @@ type options struct {
 	seed    uint64
 	jobs    int
 	wrong   bool
+	least   []float64 // share of right answers, by kind
 }
 
 func main() {
@@ -43,9 +45,18 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 20260101, "of the exam")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "questions at the same time")
 	flag.BoolVar(&o.wrong, "wrong", false, "print what was answered wrong")
+	least := flag.String("least", "0,0,0", "the shares of right answers, for each kind, below which it fails; 0.02 of the calls may be invalid then")
 	formats := flag.String("formats", strings.Join(train.Formats, ","), "the formats")
 	flag.Parse()
 	o.formats = strings.Split(*formats, ",")
+	for share := range strings.SplitSeq(*least, ",") {
+		s, err := strconv.ParseFloat(share, 64)
+		if err != nil || len(o.least) == len(train.Kinds) {
+			fmt.Fprintln(os.Stderr, "eval: -least takes three numbers between commas")
+			os.Exit(2)
+		}
+		o.least = append(o.least, s)
+	}
 	if err := examine(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "eval:", err)
 		os.Exit(1)
@@ -114,6 +125,28 @@ func examine(ctx context.Context, o options) error {
 		return failed
 	}
 	table(o, marks)
+	return o.check(marks)
+}
+
+// check says which shares are below what they must be.
+func (o options) check(marks map[string]mark) error {
+	var below []string
+	for _, f := range o.formats {
+		var all mark
+		for i, k := range train.Kinds {
+			m := marks[f+"|"+string(k)]
+			all = all.and(m)
+			if i < len(o.least) && float64(m.right) < o.least[i]*float64(m.asked) {
+				below = append(below, fmt.Sprintf("%s, %s", f, k))
+			}
+		}
+		if bad := all.invalid + all.problems; slices.Max(o.least) > 0 && bad*50 > all.calls+all.problems {
+			below = append(below, f+", invalid calls")
+		}
+	}
+	if len(below) > 0 {
+		return fmt.Errorf("below what it must reach: %s", strings.Join(below, "; "))
+	}
 	return nil
 }
 
