@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"iter"
 	"slices"
@@ -156,12 +157,17 @@ func converse(t *testing.T, m models.Model, speller models.Speller, format strin
 	return w
 }
 
+var conversations = flag.Int("conversations", 0, "conversations for TestPrefixOn…; 0 is 20 where make test asks, else 8")
+
 // runs is how many conversations are looked at.
 func runs() int {
-	if ollamatest.Required() {
-		return 100
+	switch {
+	case *conversations > 0:
+		return *conversations
+	case ollamatest.Required():
+		return 20
 	}
-	return 8 // make test looks at the rest
+	return 8
 }
 
 // Each prompt begins with the last one and costs what was appended, on the
