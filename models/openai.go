@@ -273,6 +273,7 @@ type openaiReader struct {
 	context int
 
 	finish string // the finish_reason, once it has come
+	late   int    // events after it
 	usage  Usage
 }
 
@@ -282,8 +283,8 @@ type openaiReader struct {
 func (o *openaiReader) read(r io.Reader) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		for data, err := range readEvents(r, o.kind) {
-			if err != nil && o.finish != "" {
-				break // only the counts are missing
+			if o.over(err) {
+				break
 			}
 			if err != nil {
 				yield(Chunk{}, err)
@@ -311,6 +312,19 @@ func (o *openaiReader) read(r io.Reader) iter.Seq2[Chunk, error] {
 		}
 		yield(Chunk{Final: final}, nil)
 	}
+}
+
+// lateEvents may follow the finish reason; with the counts they are one or two.
+const lateEvents = 100
+
+// over reports whether the next event, or error, is not waited for any more:
+// after the finish reason only the counts are missing.
+func (o *openaiReader) over(err error) bool {
+	if o.finish == "" {
+		return false
+	}
+	o.late++
+	return err != nil || o.late > lateEvents
 }
 
 // chunk reads one event.

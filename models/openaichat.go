@@ -194,8 +194,8 @@ func newChatReader(s *server, req ChatRequest, context int) *chatReader {
 func (c *chatReader) read(r io.Reader) iter.Seq2[heard, error] {
 	return func(yield func(heard, error) bool) {
 		for data, err := range readEvents(r, c.kind) {
-			if err != nil && c.finish != "" {
-				break // only the counts are missing
+			if c.over(err) {
+				break
 			}
 			if err == nil && strings.TrimSpace(data) == "[DONE]" {
 				break
