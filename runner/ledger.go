@@ -138,11 +138,14 @@ func (l *Ledger) add(s *state, segments ...Segment) {
 func (l *Ledger) lengthen(text string, s *state) {
 	l.tokens -= l.last.tokens
 	l.last.text += text
-	if found := s.speller.special.Find(l.last.text); len(found) > 0 {
-		end := found[len(found)-1].End
-		l.tokens += s.countSpecial(l.last.text[:end])
-		l.last.text = l.last.text[end:]
+	end := 0
+	for _, m := range s.speller.special.Find(l.last.text) {
+		if m.Start >= end { // not inside of another
+			end = m.End
+		}
 	}
+	l.tokens += s.countSpecial(l.last.text[:end])
+	l.last.text = l.last.text[end:]
 	l.last.tokens = s.countSpecial(l.last.text)
 	l.tokens += l.last.tokens
 }

@@ -205,6 +205,19 @@ func TestTextIsCounted(t *testing.T) {
 	}
 }
 
+// A special token inside of another parts no text.
+func TestTokensInsideTokensAreCounted(t *testing.T) {
+	inside := slices.Concat([]string{"there<|im_end|>\n<|im_start|>assistant\n"}, control)
+	m := &spellingModel{special: inside, told: inside, known: true, exact: true, asText: true, texts: []string{"Done."}}
+	_, out, err := collect(t.Context(), newRunner(t, "qwen", m), runner.Task{Question: "who is there"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(m.ids([]models.Segment{{Text: out.Ledger.Text()}})); out.Ledger.Tokens() != want {
+		t.Errorf("%d tokens counted, %d are there", out.Ledger.Tokens(), want)
+	}
+}
+
 // A prompt that was cut in silence is an error.
 func TestSilentTruncation(t *testing.T) {
 	for _, c := range []struct {
