@@ -77,7 +77,7 @@ bench-stopping: ## what a stop check costs a token, beside a search of the whole
 
 .PHONY: faults
 faults: ## break recorded streams in every way at every byte, and print what became of them
-	STOPGAP_FAULTS=all $(GO) test -run '^TestEveryFault$$' -timeout 0 -v ./models | grep -v '^ *\(=== \|--- PASS\)'
+	set -o pipefail; STOPGAP_FAULTS=all $(GO) test -run '^TestEveryFault$$' -timeout 0 -v ./models | grep -v '^ *\(=== \|--- PASS\)'
 	STOPGAP_FAULTS=all $(GO) test -run Resumed -timeout 0 ./runner
 	STOPGAP_FAULTS=all $(GO) test -run 'BrokenStreams|Signals' -v ./internal/endtoend
 
