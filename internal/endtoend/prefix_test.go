@@ -157,7 +157,7 @@ func converse(t *testing.T, m models.Model, speller models.Speller, format strin
 	return w
 }
 
-var conversations = flag.Int("conversations", 0, "conversations for TestPrefixOn…; 0 is 20 where make test asks, else 8")
+var conversations = flag.Int("conversations", 0, "conversations for TestPrefixOn…; 0 is 20 where make test asks, else 8, and none on Ollama")
 
 // runs is how many conversations are looked at.
 func runs() int {
@@ -186,6 +186,9 @@ func TestPrefixOnBuiltin(t *testing.T) {
 
 // The same on Ollama, which takes text.
 func TestPrefixOnOllama(t *testing.T) {
+	if *conversations == 0 {
+		t.Skip("Ollama 0.17.4 stops answering after so many halted streams, and then for the tests that follow too: -conversations N runs it; TestWholeRun looks at prefixes on Ollama")
+	}
 	s := ollamatest.Shared(t)
 	m := &lasting{t: t, server: s, name: "prefix", file: builtinFile}
 	m.open("prefix")
