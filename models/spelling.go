@@ -31,8 +31,6 @@ type Spelling struct {
 	Encode func(ctx context.Context, text string, special bool) ([]Token, error)
 	// IDs says that a prompt's ids are sent as they are (Segment.Tokens).
 	IDs bool
-	// Added is how many tokens the server puts before a prompt.
-	Added int
 	// Exact says that Encode gives what the server itself computes. Ollama's own
 	// tokenizer departs from its model's in white space outside of ASCII and in
 	// long runs of one character.
@@ -86,9 +84,6 @@ func fromVocabulary(t *tokenizer.Tokenizer) *Spelling {
 		}
 		return tokens, nil
 	}
-	if _, add := t.BOS(); add {
-		s.Added = 1
-	}
 	return s
 }
 
@@ -108,9 +103,6 @@ func (m *llama) Spelling(ctx context.Context) (*Spelling, error) {
 			return nil, err
 		}
 		s := &Spelling{Encode: m.encode, IDs: !facts.spaced, Exact: true}
-		if facts.bos >= 0 {
-			s.Added = 1
-		}
 		for _, c := range facts.markers {
 			tokens, err := m.encode(ctx, c, true)
 			if err != nil {

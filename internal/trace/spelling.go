@@ -18,7 +18,6 @@ type spelling struct {
 	Complete bool     `json:"complete,omitempty"`
 	Encodes  bool     `json:"encodes,omitempty"` // it has Encode
 	IDs      bool     `json:"ids,omitempty"`
-	Added    int      `json:"added,omitempty"`
 	Exact    bool     `json:"exact,omitempty"`
 	Error    *failure `json:"error,omitempty"`
 	Done     bool     `json:"done,omitempty"` // as in stream
@@ -110,7 +109,7 @@ func newSpeller(live *models.Spelling) *speller {
 // played gives the Spelling of a tape.
 func (sp *spelling) played() *speller {
 	s := &speller{told: map[textKey]bool{}}
-	s.Special, s.Complete, s.IDs, s.Added, s.Exact = sp.Special, sp.Complete, sp.IDs, sp.Added, sp.Exact
+	s.Special, s.Complete, s.IDs, s.Exact = sp.Special, sp.Complete, sp.IDs, sp.Exact
 	if sp.Encodes {
 		s.Encode = s.encode
 	}
@@ -159,7 +158,7 @@ func (r recordedSpelling) Spelling(ctx context.Context) (*models.Spelling, error
 		return nil, err
 	}
 	_ = r.sink.append(kindSpelling, spelling{
-		Special: inner.Special, Complete: inner.Complete, Encodes: inner.Encode != nil, IDs: inner.IDs, Added: inner.Added, Exact: inner.Exact,
+		Special: inner.Special, Complete: inner.Complete, Encodes: inner.Encode != nil, IDs: inner.IDs, Exact: inner.Exact,
 	})
 	s := r.spellers.of(inner)
 	s.use(nil, inner, r.encoded)
@@ -231,7 +230,7 @@ type deckSpeller struct {
 // speller gives the one of the deck's spellers for a spelling.
 func (d *Deck) speller(sp spelling) *speller {
 	for _, s := range d.spellers {
-		if slices.Equal(s.spelling.Special, sp.Special) && s.Encodes == sp.Encodes && s.spelling.IDs == sp.IDs && s.spelling.Added == sp.Added {
+		if slices.Equal(s.spelling.Special, sp.Special) && s.Encodes == sp.Encodes && s.spelling.IDs == sp.IDs {
 			return s.speller
 		}
 	}
