@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"stopgap/models"
+	"stopgap/template"
 )
 
 // errSpelling says that a text has no ids that spell it and are no structure.
@@ -75,21 +76,24 @@ func (s *state) runs(segments []Segment, text string) ([]run, error) {
 			offset = end
 			continue
 		}
-		for offset < end {
-			from, to := s.speller.next(text[offset:end])
-			other, err := s.special(text[offset : offset+from])
+		for _, m := range append(s.speller.tokens.Find(seg.Text), template.Match{Start: len(seg.Text), End: len(seg.Text)}) {
+			from, to := end-len(seg.Text)+m.Start, end-len(seg.Text)+m.End
+			if from < offset { // inside of another
+				continue
+			}
+			other, err := s.special(text[offset:from])
 			if err != nil {
 				return nil, err
 			}
 			if other { // a token that nobody told us of
-				out = append(out, run{from: offset, to: offset + from, special: true})
+				out = append(out, run{from: offset, to: from, special: true})
 			} else {
-				plain(offset, offset+from)
+				plain(offset, from)
 			}
 			if from < to {
-				out = append(out, run{from: offset + from, to: offset + to, special: true})
+				out = append(out, run{from: from, to: to, special: true})
 			}
-			offset += to
+			offset = to
 		}
 	}
 	for i := range out {
@@ -98,15 +102,6 @@ func (s *state) runs(segments []Segment, text string) ([]run, error) {
 		}
 	}
 	return out, nil
-}
-
-// next finds the first special token in a text, the longest of those that begin
-// there; from and to are the text's end where there is none.
-func (sp *speller) next(text string) (from, to int) {
-	if found := sp.tokens.Find(text); len(found) > 0 {
-		return found[0].Start, found[0].End
-	}
-	return len(text), len(text)
 }
 
 // cuts are the places inside special tokens that a plain text spells.
