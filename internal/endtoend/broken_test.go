@@ -12,11 +12,9 @@ import (
 
 	"stopgap/internal/faultproxy"
 	"stopgap/internal/ollamatest"
-	"stopgap/internal/sample"
 	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/tools"
-	"stopgap/tools/corpus"
 )
 
 // ollamaWords are what faults say in the words of Ollama.
@@ -94,16 +92,8 @@ func (b *brokenOllama) ask(t *testing.T, m models.Model) (out runner.Outcome, er
 // error of that type. Ollama reads the words before the cut anew, so that the
 // text may differ after it: how often is told.
 func TestBrokenStreamsOfOllama(t *testing.T) {
-	s := ollamatest.Shared(t)
-	index, err := corpus.Open(t.Context(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer index.Close()
-	set, err := tools.NewSet(index.Tools(), tools.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := ollamatest.Start(t) // it may stop answering after so many broken streams
+	set := sampleTools(t)
 	s.Create(t, "broken", builtinFile, nil)
 	b := &brokenOllama{Server: s, set: set, name: "broken"}
 	whole, err := b.run(t)

@@ -22,7 +22,6 @@ import (
 	"stopgap/models/builtin"
 	"stopgap/template"
 	"stopgap/tools"
-	"stopgap/tools/corpus"
 )
 
 // builtinFile is the embedded model.
@@ -68,15 +67,7 @@ var learned = []string{"qwen", "qwq", "react", "search-r1"}
 // finds, and a fifth of them cut off anywhere.
 func builtinPrompts(t testing.TB, m *builtin.Model, n int) []string {
 	t.Helper()
-	index, err := corpus.Open(context.Background(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { index.Close() })
-	set, err := tools.NewSet(index.Tools(), tools.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := sampleTools(t)
 	var offered []template.Tool
 	for _, s := range set.Specs() {
 		offered = append(offered, template.Tool{Name: s.Name, Description: s.Description, Parameters: s.Parameters})

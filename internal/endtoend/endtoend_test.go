@@ -17,6 +17,7 @@ import (
 
 	"stopgap/internal/automaton"
 	"stopgap/internal/ollamatest"
+	"stopgap/internal/sample"
 	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/template"
@@ -158,6 +159,21 @@ func documents(t testing.TB) *tools.Set {
 	x, err := corpus.Open(context.Background(), corpus.Config{
 		Path: filepath.Join(root, "docs/demo/corpus"), Index: filepath.Join(t.TempDir(), "corpus.db"),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	set, err := tools.NewSet(x.Tools(), tools.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// sampleTools search the sample documents.
+func sampleTools(t testing.TB) *tools.Set {
+	t.Helper()
+	x, err := corpus.Open(context.Background(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
 	if err != nil {
 		t.Fatal(err)
 	}

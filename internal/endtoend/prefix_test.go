@@ -13,8 +13,6 @@ import (
 	"stopgap/internal/sample"
 	"stopgap/models"
 	"stopgap/runner"
-	"stopgap/tools"
-	"stopgap/tools/corpus"
 )
 
 // A watcher sees each prompt of a conversation on its way to a model, and what
@@ -125,15 +123,7 @@ func (w *watcher) check(t *testing.T, ahead int) int {
 // conversation, until the model has had four turns.
 func converse(t *testing.T, m models.Model, speller models.Speller, format string, number int) *watcher {
 	t.Helper()
-	index, err := corpus.Open(t.Context(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer index.Close()
-	set, err := tools.NewSet(index.Tools(), tools.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := sampleTools(t)
 	w := &watcher{Model: m, speller: speller}
 	r := newRunner(t, format, w, set)
 	r.Context, r.Session = 4096, fmt.Sprintf("%s-%d", format, number)
@@ -157,7 +147,7 @@ func converse(t *testing.T, m models.Model, speller models.Speller, format strin
 	return w
 }
 
-var conversations = flag.Int("conversations", 0, "conversations for TestPrefixOn…; 0 is 20 where make test asks, else 8, and none on Ollama")
+var conversations = flag.Int("conversations", 0, "conversations for TestPrefixOn…; 0 is 20 where make test asks, else 8, and 3 on Ollama")
 
 // runs is how many conversations are looked at.
 func runs() int {
@@ -186,17 +176,17 @@ func TestPrefixOnBuiltin(t *testing.T) {
 
 // The same on Ollama, which takes text.
 func TestPrefixOnOllama(t *testing.T) {
-	if *conversations == 0 {
-		t.Skip("Ollama 0.17.4 stops answering after so many halted streams, and then for the tests that follow too: -conversations N runs it; TestWholeRun looks at prefixes on Ollama")
+	s, n := ollamatest.Start(t), 3 // it may stop answering after many halted streams
+	if *conversations > 0 {
+		n = *conversations
 	}
-	s := ollamatest.Shared(t)
 	m := &lasting{t: t, server: s, name: "prefix", file: builtinFile}
 	m.open("prefix")
 	compared := 0
-	for i := range runs() {
+	for i := range n {
 		compared += converse(t, m, m.Model.(models.Speller), learned[i%len(learned)], i).check(t, 0)
 	}
-	t.Logf("%d prompts that go on with another, %d conversations", compared, runs())
+	t.Logf("%d prompts that go on with another, %d conversations", compared, n)
 }
 
 // The same on llama-server, which takes ids.
