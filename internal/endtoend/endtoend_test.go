@@ -17,7 +17,6 @@ import (
 
 	"stopgap/internal/automaton"
 	"stopgap/internal/ollamatest"
-	"stopgap/internal/sample"
 	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/template"
@@ -169,26 +168,6 @@ func documents(t testing.TB) *tools.Set {
 	}
 	return set
 }
-
-// sampleTools search the sample documents.
-func sampleTools(t testing.TB) *tools.Set {
-	t.Helper()
-	x, err := corpus.Open(context.Background(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	set, err := tools.NewSet(x.Tools(), tools.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
-// A textual model takes prompts as text. An automaton reads the end of a result
-// and the words of the format behind it as one token, which never forms where
-// text from others is spelled out.
-type textual struct{ models.Model }
 
 func newRunner(t testing.TB, format string, m models.Model, set *tools.Set) *runner.Runner {
 	t.Helper()

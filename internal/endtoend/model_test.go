@@ -10,7 +10,10 @@ import (
 
 	"stopgap/internal/automaton"
 	"stopgap/internal/ollamatest"
+	"stopgap/internal/sample"
 	"stopgap/models"
+	"stopgap/tools"
+	"stopgap/tools/corpus"
 )
 
 // A lasting model is one of Ollama that is made anew when it stops answering.
@@ -73,3 +76,23 @@ func (m *lasting) stream(ctx context.Context, req models.Request, yield func(mod
 	}
 	return false
 }
+
+// sampleTools search the sample documents.
+func sampleTools(t testing.TB) *tools.Set {
+	t.Helper()
+	x, err := corpus.Open(context.Background(), corpus.Config{Path: "the sample documents", FS: sample.Documents()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	set, err := tools.NewSet(x.Tools(), tools.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// A textual model takes prompts as text. An automaton reads the end of a result
+// and the words of the format behind it as one token, which never forms where
+// text from others is spelled out.
+type textual struct{ models.Model }
