@@ -33,6 +33,7 @@ var rules = []struct {
 	{"stopgap/tools/corpus", []string{
 		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...", "github.com/agnivade/levenshtein",
 	}},
+	{"stopgap/tools/goal", []string{"stopgap/tools"}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/conformance", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
