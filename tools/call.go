@@ -33,6 +33,7 @@ const (
 	Failed       Status = "failed"      // the tool returned an error or panicked
 	TimedOut     Status = "timeout"     // the deadline passed
 	LimitReached Status = "limit"       // the call limit of the tool was reached
+	Refused      Status = "refused"     // Options.Approve did not let the tool run
 	Cancelled    Status = "canceled"    // the run was ended meanwhile
 	Interrupted  Status = "interrupted" // the process was: whether the tool did its work is not known
 )

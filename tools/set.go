@@ -48,6 +48,10 @@ type Options struct {
 	// Limits are limits for single tools, by name, instead of Limit; zero or
 	// less means without limit.
 	Limits map[string]int
+	// Approve is asked before each call of a tool with side effects, outside of
+	// the tool's deadline; nil approves of all. An error is why the tool does not
+	// run, in a clause for the model. It must be safe for concurrent use.
+	Approve func(context.Context, Call) error
 }
 
 // A Set is the tools of a run and the bounds they run within. It is immutable
@@ -278,8 +282,12 @@ func (s *Session) handle(ctx context.Context, at int, e *entry, args []byte) Res
 
 // call runs one tool under its deadline.
 func (s *Session) call(ctx context.Context, e *entry, args []byte) Result {
-	if ctx.Err() != nil {
+	refusal := s.set.approve(ctx, e, args)
+	switch {
+	case ctx.Err() != nil:
 		return Result{Status: Cancelled, Content: cancelledWords}
+	case refusal != nil:
+		return Result{Status: Refused, Content: fmt.Sprintf("Error: %s was not run: %v", e.spec.Name, refusal)}
 	}
 	limited, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
@@ -297,6 +305,14 @@ func (s *Session) call(ctx context.Context, e *entry, args []byte) Result {
 		}
 	}
 	return s.set.judge(ctx, limited, e, out)
+}
+
+// approve gives why a tool with side effects must not run, or nil.
+func (s *Set) approve(ctx context.Context, e *entry, args []byte) error {
+	if !e.spec.SideEffects || s.options.Approve == nil || ctx.Err() != nil {
+		return nil
+	}
+	return s.options.Approve(ctx, Call{Name: e.spec.Name, Arguments: args})
 }
 
 // An outcome is what a tool gave.

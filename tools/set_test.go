@@ -402,3 +402,51 @@ func TestHandler(t *testing.T) {
 		t.Errorf("the set itself has a handler: %+v", r)
 	}
 }
+
+func TestApprove(t *testing.T) {
+	ran := 0
+	act := effect{says("act", "done", nil), &ran}
+	asked := []Call{}
+	var refusal error
+	set := newSet(t, Options{Approve: func(_ context.Context, c Call) error {
+		asked = append(asked, c)
+		return refusal
+	}}, act, says("look", "seen", nil))
+	try := func(name string) Result { return set.Session().Run(t.Context(), []Call{call(name, `{"a":1}`)})[0] }
+
+	if res := try("act"); res.Status != OK || ran != 1 {
+		t.Errorf("approved: %+v, ran %d times", res, ran)
+	}
+	refusal = errors.New("nobody allowed it.")
+	if res := try("act"); res.Status != Refused || res.Content != "Error: act was not run: nobody allowed it." || ran != 1 {
+		t.Errorf("refused: %+v, ran %d times", res, ran)
+	}
+	if res := try("look"); res.Status != OK {
+		t.Errorf("a tool without side effects: %+v", res)
+	}
+	if len(asked) != 2 || asked[0].Name != "act" || string(asked[0].Arguments) != `{"a":1}` {
+		t.Errorf("asked for %v", asked)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	set = newSet(t, Options{Approve: func(context.Context, Call) error { cancel(); return nil }}, act)
+	if res := set.Session().Run(ctx, []Call{call("act", "")})[0]; res.Status != Cancelled || ran != 1 {
+		t.Errorf("ended while it was asked: %+v, ran %d times", res, ran)
+	}
+}
+
+// An effect is a tool with side effects, which are counted.
+type effect struct {
+	fake
+	ran *int
+}
+
+func (e effect) Spec() Spec {
+	spec := e.fake.Spec()
+	spec.SideEffects = true
+	return spec
+}
+
+func (e effect) Run(ctx context.Context, args json.RawMessage) (string, error) {
+	*e.ran++
+	return e.fake.Run(ctx, args)
+}

@@ -28,6 +28,20 @@ type Spec struct {
 	// means no parameters. References to other documents are refused.
 	Parameters json.RawMessage
 	// SideEffects says that a call changes something outside: nobody runs it a
-	// second time where it is not known whether it ran. The model is not told.
+	// second time where it is not known whether it ran, and Options.Approve is
+	// asked before it runs. The model is not told.
 	SideEffects bool
+	// Capabilities are what the tool can reach outside of the run; none for a tool
+	// that only computes. A program that offers tools decides which it allows.
+	// The model is not told.
+	Capabilities []Capability
 }
+
+// A Capability is something outside of a run that a tool can reach.
+type Capability string
+
+const (
+	Net   Capability = "net"   // the network, but for the model's server
+	Files Capability = "files" // files of this machine
+	Code  Capability = "code"  // programs, or code that a model writes
+)

@@ -57,6 +57,7 @@ func exitCode(err error) int {
 	var out *outputError
 	var usage *usageError
 	var end *ending
+	var call failedCall
 	switch {
 	case err == nil:
 		return exitAnswered
@@ -68,6 +69,8 @@ func exitCode(err error) int {
 		return exitDifferent
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return exitInterrupted
+	case errors.As(err, &call):
+		return call.code()
 	case isServer(err):
 		return exitServer
 	case errors.As(err, &usage), isUsage(err):

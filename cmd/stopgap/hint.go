@@ -22,7 +22,7 @@ import (
 func (a *app) explain(err error) {
 	var end *ending
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired), errors.Is(err, errFindings), errors.Is(err, errDifferent):
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, errNothingFired), errors.Is(err, errFindings), errors.Is(err, errDifferent), is[failedCall](err):
 		return
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return // whoever interrupts knows it

@@ -46,9 +46,7 @@ with one document a line. Only what has changed since the last time is read.
 			return a.printIndex(s.corpus, x, asJSON)
 		},
 	}
-	index := pflag.NewFlagSet("", pflag.ContinueOnError)
-	index.StringVar(&s.index, "index", s.index, "the `FILE` of the index (default in the cache folder)")
-	addFlag(cmd, groupTools, index.Lookup("index"))
+	addSome(cmd, s, groupTools, "index")
 	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")
 	ownFlags(cmd, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print what was done as JSON") })

@@ -17,22 +17,23 @@ import (
 	"stopgap/stopping"
 	"stopgap/template"
 	"stopgap/tools"
-	"stopgap/tools/corpus"
 )
 
 // A kit is everything that a run is made of. Close it after the run.
 type kit struct {
-	runner *runner.Runner
-	task   runner.Task // without the question
-	ref    string      // of the model
-	info   models.Info // what the server says of it
-	index  *corpus.Index
+	runner   *runner.Runner
+	task     runner.Task // without the question
+	ref      string      // of the model
+	info     models.Info // what the server says of it
+	workshop *workshop
+	// approver is asked before a tool changes something.
+	approver *approver
 }
 
 // Close closes what the run had open.
 func (k *kit) Close() {
-	if k.index != nil {
-		_ = k.index.Close() // it was only read
+	if k.workshop != nil {
+		k.workshop.close()
 	}
 }
 
@@ -77,12 +78,7 @@ func (a *app) prepare(ctx context.Context, s *settings, discover bool) (*kit, er
 			return nil, err
 		}
 	}
-	if s.corpus != "" {
-		if k.index, err = a.openCorpus(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	if err := k.equip(s); err != nil {
+	if err := k.equip(ctx, a, s); err != nil {
 		k.Close()
 		return nil, err
 	}
@@ -143,10 +139,12 @@ func pairs(list []string) map[string]string {
 }
 
 // equip gives the run its tools.
-func (k *kit) equip(s *settings) error {
-	var list []tools.Tool
-	if k.index != nil {
-		list = k.index.Tools()
+func (k *kit) equip(ctx context.Context, a *app, s *settings) error {
+	k.approver = &approver{app: a, yes: s.yes}
+	k.workshop = &workshop{settings: s, app: a, wanted: s.tools, model: k.ask}
+	list, err := k.workshop.tools(ctx)
+	if err != nil {
+		return err
 	}
 	if err := checkToolChoice(s.choice(), list); err != nil {
 		return err
@@ -154,7 +152,7 @@ func (k *kit) equip(s *settings) error {
 	if len(list) == 0 && len(s.callLimits) == 0 {
 		return nil
 	}
-	opts := tools.Options{Limit: s.maxCalls, Limits: map[string]int{}}
+	opts := tools.Options{Limit: s.maxCalls, Limits: map[string]int{}, Approve: k.approver.approve}
 	if opts.Limit == 0 {
 		opts.Limit = k.runner.Format.MaxCalls
 	}
@@ -167,7 +165,7 @@ func (k *kit) equip(s *settings) error {
 	}
 	set, err := tools.NewSet(list, opts)
 	if err != nil {
-		return err
+		return &usageError{err, "leave one of them out of --tools"}
 	}
 	k.runner.Tools = set
 	return nil
@@ -179,7 +177,7 @@ func checkToolChoice(c runner.Choice, list []tools.Tool) error {
 	case c.Mode == runner.Named:
 		return checkTool("--tool-choice", c.Tool, list, "auto", "none", "required")
 	case c.Mode == runner.Required && len(list) == 0:
-		return &usageError{errors.New("--tool-choice required, but this run has no tools"), "search and read come with --corpus"}
+		return &usageError{errors.New("--tool-choice required, but this run has no tools"), "--tools names tools; search and read come with --corpus"}
 	}
 	return nil
 }
@@ -193,7 +191,7 @@ func checkTool(flag, name string, list []tools.Tool, words ...string) error {
 		}
 		words = append(words, t.Spec().Name)
 	}
-	err := &usageError{fmt.Errorf("%s names %q, which is no tool of this run", flag, name), "search and read come with --corpus"}
+	err := &usageError{fmt.Errorf("%s names %q, which is no tool of this run", flag, name), "--tools names tools; search and read come with --corpus"}
 	if near := config.Nearest(name, words); near != "" {
 		err.hint = fmt.Sprintf("did you mean %q?", near)
 	} else if len(list) > 0 {

@@ -130,6 +130,10 @@ func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 	complete("calls-in-think", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "yes", "no"}, cobra.ShellCompDirectiveNoFileComp
 	})
+	complete("tools", a.completeTools(s))
+	complete("allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"net", "files", "code", "net,files", "net,files,code"}, cobra.ShellCompDirectiveNoFileComp
+	})
 	complete("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
 	})

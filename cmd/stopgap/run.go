@@ -48,6 +48,7 @@ Exit codes: 0 answered, 1 no answer, 2 wrong usage, 3 the server, 130 interrupte
 	addFlags(cmd, s, groups[:len(groups)-1]...)
 	ownFlags(cmd, func(f *pflag.FlagSet) {
 		f.BoolVar(&asJSON, "json", false, "print the events as JSON lines, and nothing else, on standard output")
+		f.BoolVar(&s.yes, "yes", false, "let tools change things without asking first")
 		f.BoolVar(&showPrompt, "show-prompt", false, "print the prompt on standard error first")
 	})
 	a.completeFlags(cmd, s)
@@ -86,7 +87,8 @@ func (a *app) answer(cmd *cobra.Command, s *settings, args []string, asJSON, sho
 	if asJSON {
 		e.view = jsonView{a.stdout}
 	} else {
-		e.view = a.newView(s)
+		v := a.newView(s)
+		e.view, k.approver.spinner = v, v.spinner
 	}
 	defer e.view.Close()
 	if talk {

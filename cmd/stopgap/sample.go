@@ -15,10 +15,10 @@ import (
 const sampleCorpus = "sample"
 
 // defaultCorpus gives the built-in model the documents that come along, unless
-// the user named others, or none: it knows nothing by itself. That it does is
+// the user named others, or none, or other tools: it knows nothing by itself. That it does is
 // told.
 func (a *app) defaultCorpus(ctx context.Context, s *settings) error {
-	if s.corpus != "" || s.origins["corpus"].Place != config.Default {
+	if s.corpus != "" || len(s.tools) > 0 || s.origins["corpus"].Place != config.Default {
 		return nil
 	}
 	ref, _, err := a.chooseModel(ctx, s)

@@ -34,6 +34,10 @@ type settings struct {
 
 	corpus string
 	index  string
+	tools  []string
+	allow  []string
+	folder string
+	yes    bool // tools with side effects need not ask; never a setting
 
 	toolChoice   string
 	constrain    bool
@@ -70,7 +74,7 @@ func newSettings() *settings {
 	return &settings{
 		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
 		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, resumes: 2, color: "auto",
-		toolChoice: "auto", callsInThink: "auto",
+		toolChoice: "auto", callsInThink: "auto", folder: ".",
 	}
 }
 
@@ -116,6 +120,9 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 	case groupTools:
 		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR` or a .jsonl file; sample for those that come along")
 		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
+		f.Var(words{&s.tools, "NAME,…", checkStop}, "tools", "give the model these tools: names of tools, families or MCP servers")
+		f.Var(words{&s.allow, "net,files,code", checkCapability}, "allow", "what the tools may reach: the network, files below --folder, programs")
+		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
 		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")
 	case groupCalls:
@@ -157,6 +164,14 @@ const groupKey = "stopgap_group"
 func addFlags(cmd *cobra.Command, s *settings, wanted ...group) {
 	for _, g := range wanted {
 		s.flags(g).VisitAll(func(f *pflag.Flag) { addFlag(cmd, g, f) })
+	}
+}
+
+// addSome gives a command some flags of a group.
+func addSome(cmd *cobra.Command, s *settings, g group, names ...string) {
+	all := s.flags(g)
+	for _, name := range names {
+		addFlag(cmd, g, all.Lookup(name))
 	}
 }
 

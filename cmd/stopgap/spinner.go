@@ -15,6 +15,7 @@ type spinner struct {
 	w      io.Writer
 	screen screen
 	label  string // empty while hidden
+	held   int    // nothing is drawn while it is not zero
 	frame  int
 	tick   *time.Ticker // nil where the frames stand still
 	done   chan struct{}
@@ -52,6 +53,24 @@ func (s *spinner) turn() {
 	}
 }
 
+// hold clears the line and leaves it to others until the function is called
+// that it gives.
+func (s *spinner) hold() (release func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held++; s.label != "" {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held--
+	}
+}
+
 // show puts a label on the line.
 func (s *spinner) show(label string) {
 	if s == nil {
@@ -68,6 +87,9 @@ func (s *spinner) show(label string) {
 // draw leaves the cursor at the start of the line, so that a Ctrl-C echoed by
 // the terminal or another program's output does not stand behind the label.
 func (s *spinner) draw() {
+	if s.held > 0 {
+		return
+	}
 	text := s.screen.fit(frames[s.frame%len(frames)]+" "+s.label, 1)
 	fmt.Fprint(s.w, "\r\x1b[K"+s.screen.paint(dim, text)+"\r")
 }

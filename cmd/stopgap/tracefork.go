@@ -54,8 +54,11 @@ Exit codes: those of "stopgap run".`,
 			return a.fork(cmd, s, args[0], f)
 		},
 	}
-	addFlags(cmd, s, groupModel, groupOutput)
+	addFlags(cmd, s, groupModel)
+	addSome(cmd, s, groupTools, "allow", "folder")
+	addFlags(cmd, s, groupOutput)
 	ownFlags(cmd, func(p *pflag.FlagSet) {
+		p.BoolVar(&s.yes, "yes", false, "let tools change things without asking first")
 		p.Var(count{&f.at, 0}, "at", "how many turns are played; 0 asks the question anew")
 		p.StringVar(&f.format, "format", "", "another prompt format: a `NAME` or a format file")
 		p.StringVar(&f.response, "response", "", "another response of the last turn's call: `TEXT`, or @FILE")
@@ -110,7 +113,7 @@ func (a *app) fork(cmd *cobra.Command, s *settings, path string, f forkFlags) er
 		Version: l.Version, Model: masked(l.ref), Server: l.info.Server, Format: format.Name, Text: []byte(format.Text),
 		Settings: run.Header.Settings, Forked: &trace.Forked{Run: run.Header.ID, At: f.at},
 	}
-	return a.followLive(ctx, s, f.json, r, func(ctx context.Context) iter.Seq2[runner.Event, error] {
+	return a.followLive(ctx, s, f.json, r, l.approver, func(ctx context.Context) iter.Seq2[runner.Event, error] {
 		return j.watch(w.Run(ctx, about, r, task))
 	})
 }
@@ -179,9 +182,12 @@ Without --run it is the last run of the file that has no end.`,
 			return a.resume(cmd, s, args[0], f)
 		},
 	}
-	addFlags(cmd, s, groupModel, groupOutput)
+	addFlags(cmd, s, groupModel)
+	addSome(cmd, s, groupTools, "allow", "folder")
+	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")
 	ownFlags(cmd, func(p *pflag.FlagSet) {
+		p.BoolVar(&s.yes, "yes", false, "let tools change things without asking first")
 		f.add(p, "this run; they are numbered from 1", "print the events as JSON lines, and nothing else, on standard output")
 	})
 	a.completeFlags(cmd, s)
@@ -216,7 +222,7 @@ func (a *app) resume(cmd *cobra.Command, s *settings, path string, f traceFlags)
 		return err
 	}
 	defer l.close()
-	return a.followLive(ctx, s, f.json, &runner.Runner{}, func(ctx context.Context) iter.Seq2[runner.Event, error] {
+	return a.followLive(ctx, s, f.json, &runner.Runner{}, l.approver, func(ctx context.Context) iter.Seq2[runner.Event, error] {
 		return j.watch(trace.NewDeck(runs).Resume(ctx, w, i, l.Live))
 	})
 }
@@ -224,9 +230,10 @@ func (a *app) resume(cmd *cobra.Command, s *settings, path string, f traceFlags)
 // A revived is the outside of a recorded run.
 type revived struct {
 	trace.Live
-	ref   string
-	info  models.Info
-	close func()
+	ref      string
+	info     models.Info
+	approver *approver // nil where there are no tools
+	close    func()
 }
 
 // revive opens the model and the tools of a recorded run, as its settings name
@@ -245,15 +252,17 @@ func (a *app) revive(ctx context.Context, cmd *cobra.Command, s *settings, run *
 		l.ref = s.model
 	}
 	if len(h.Tools) > 0 {
-		s.corpus, s.index = h.Settings["corpus"], h.Settings["index"]
-		if s.corpus == "" {
-			s.corpus = sampleCorpus
-		}
-		index, err := a.openCorpus(ctx, s)
+		w, err := a.recordedTools(s, h)
 		if err != nil {
 			return nil, err
 		}
-		l.Tools, l.close = index.Tools(), func() { _ = index.Close() } // it was only read
+		l.close = w.close
+		if l.Tools, err = w.tools(ctx); err != nil {
+			l.close()
+			return nil, err
+		}
+		l.approver = &approver{app: a, yes: s.yes}
+		l.Approve = l.approver.approve
 	}
 	model, err := a.openModel(l.ref, s)
 	if err == nil {
@@ -272,15 +281,33 @@ func (a *app) revive(ctx context.Context, cmd *cobra.Command, s *settings, run *
 	return l, nil
 }
 
+// recordedTools gives the workshop that the tools of a recorded run come from.
+// What they may reach is not taken from the journal, which somebody else may have
+// written: --allow says it anew.
+func (a *app) recordedTools(s *settings, h *trace.Header) (*workshop, error) {
+	s.corpus, s.index, s.tools = h.Settings["corpus"], h.Settings["index"], nil
+	if names := h.Settings["tools"]; names != "" {
+		if err := (words{&s.tools, "", checkStop}).Set(names); err != nil {
+			return nil, &trace.HeaderError{What: "setting tools", Err: err}
+		}
+	} else if s.corpus == "" {
+		s.corpus = sampleCorpus
+	}
+	return &workshop{settings: s, app: a, wanted: s.tools}, nil
+}
+
 // followLive shows a run that goes on.
-func (a *app) followLive(ctx context.Context, s *settings, asJSON bool, r *runner.Runner, run func(context.Context) iter.Seq2[runner.Event, error]) error {
+func (a *app) followLive(ctx context.Context, s *settings, asJSON bool, r *runner.Runner, ask *approver, run func(context.Context) iter.Seq2[runner.Event, error]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e := &exchange{app: a, kit: &kit{runner: r}}
 	if asJSON {
 		e.view = jsonView{a.stdout}
 	} else {
-		e.view = a.newView(s)
+		v := a.newView(s)
+		if e.view = v; ask != nil {
+			ask.spinner = v.spinner
+		}
 	}
 	defer e.view.Close()
 	_, err := e.follow(run(ctx), cancel)

@@ -192,6 +192,43 @@ func (v list) Replace(all []string) error {
 	return nil
 }
 
+// Words are values that have no commas, for a flag that takes several of them
+// at once.
+type words struct {
+	values *[]string
+	kind   string
+	check  func(string) error
+}
+
+func (v words) Type() string       { return v.kind }
+func (v words) String() string     { return strings.Join(*v.values, ",") }
+func (v words) GetSlice() []string { return *v.values }
+func (v words) Set(s string) error { return v.Append(s) }
+func (v words) Append(s string) error {
+	for word := range strings.SplitSeq(s, ",") {
+		word = strings.TrimSpace(word)
+		if err := v.check(word); err != nil {
+			return err
+		}
+		if !slices.Contains(*v.values, word) {
+			*v.values = append(*v.values, word)
+		}
+	}
+	return nil
+}
+func (v words) Replace(all []string) error {
+	*v.values = nil
+	return v.Append(strings.Join(all, ","))
+}
+
+// checkCapability wants something that a tool can need.
+func checkCapability(s string) error {
+	if !slices.Contains(capabilities, s) {
+		return fmt.Errorf("%q is not one of %s", s, strings.Join(capabilities, ", "))
+	}
+	return nil
+}
+
 // checkPair wants key=value.
 func checkPair(s string) error {
 	if key, _, ok := strings.Cut(s, "="); !ok || key == "" {

@@ -58,7 +58,7 @@ func (d *Deck) Fork(ctx context.Context, i int, f Fork, live Live) (*runner.Runn
 	if err := f.check(t); err != nil {
 		return fail(err)
 	}
-	if r.Tools, err = run.Header.equip(live.Tools); err != nil {
+	if r.Tools, err = run.Header.equip(live); err != nil {
 		return fail(err)
 	}
 	p := &player{tape: t, turns: f.At, live: live.Model, foreign: f.Model, spells: d.speller}

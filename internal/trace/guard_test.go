@@ -130,7 +130,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 	for kind, n := range map[reflect.Type]int{
 		reflect.TypeFor[models.Request](): 8, reflect.TypeFor[models.ChatRequest](): 5, reflect.TypeFor[models.Segment](): 2,
 		reflect.TypeFor[models.Message](): 6, reflect.TypeFor[models.ToolCall](): 3, reflect.TypeFor[models.Spelling](): 5,
-		reflect.TypeFor[tools.Options](): 6, reflect.TypeFor[runner.Task](): 5, reflect.TypeFor[models.Chunk](): 5,
+		reflect.TypeFor[tools.Options](): 7, reflect.TypeFor[runner.Task](): 5, reflect.TypeFor[models.Chunk](): 5,
 	} {
 		if kind.NumField() != n {
 			t.Errorf("%v has %d fields, and the journal knows %d", kind, kind.NumField(), n)

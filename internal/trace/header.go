@@ -65,6 +65,8 @@ type Tool struct {
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	SideEffects bool            `json:"side_effects,omitempty"`
+	// Capabilities are what the tool could reach.
+	Capabilities []tools.Capability `json:"capabilities,omitempty"`
 }
 
 // Bounds are the tools.Options of the run.
@@ -187,7 +189,7 @@ func (h *Header) Revive() (*runner.Runner, runner.Task, error) {
 	if r.Format, err = h.Format.compile(); err != nil {
 		return fail("format", err)
 	}
-	if r.Tools, err = h.tools(nil); err != nil {
+	if r.Tools, err = h.tools(Live{}); err != nil {
 		return fail("tools", err)
 	}
 	t := h.Task
@@ -205,16 +207,16 @@ func (f *Format) compile() (*template.Format, error) {
 	return &single, nil
 }
 
-// tools are those of the header, within its bounds; work has those that do
+// tools are those of the header, within its bounds; live has those that do
 // something.
-func (h *Header) tools(work []tools.Tool) (*tools.Set, error) {
+func (h *Header) tools(live Live) (*tools.Set, error) {
 	if len(h.Tools) == 0 {
 		return nil, nil
 	}
 	var list []tools.Tool
 	for _, t := range h.Tools {
 		list = append(list, described{tools.Spec(t)})
-		for _, w := range work {
+		for _, w := range live.Tools {
 			if w.Spec().Name == t.Name {
 				list[len(list)-1] = w
 			}
@@ -223,5 +225,6 @@ func (h *Header) tools(work []tools.Tool) (*tools.Set, error) {
 	b := h.Bounds
 	return tools.NewSet(list, tools.Options{
 		Timeout: b.Timeout, MaxTokens: b.MaxTokens, Parallel: b.Parallel, Limit: b.Limit, Limits: b.Limits,
+		Approve: live.Approve,
 	})
 }

@@ -35,9 +35,12 @@ func (e *DivergedError) Error() string {
 
 // A Live is what a run that goes on works with.
 type Live struct {
-	Model   models.Model
-	Tools   []tools.Tool // with the specs of the run
-	Version string       // of stopgap
+	Model models.Model
+	Tools []tools.Tool // with the specs of the run
+	// Approve is asked before a tool with side effects runs, as in tools.Options;
+	// nil approves of all.
+	Approve func(context.Context, tools.Call) error
+	Version string // of stopgap
 }
 
 // Resume goes on with a run whose process was killed, in its journal, to which w
@@ -87,7 +90,7 @@ func (d *Deck) resumption(ctx context.Context, w *Writer, i int, live Live) (*re
 	if err != nil {
 		return fail(err)
 	}
-	if r.Tools, err = run.Header.equip(live.Tools); err != nil {
+	if r.Tools, err = run.Header.equip(live); err != nil {
 		return fail(err)
 	}
 	p := &player{tape: t, turns: everyTurn, live: live.Model, spells: d.speller}
@@ -117,10 +120,10 @@ func interrupted(name string) tools.Result {
 
 // equip gives the set of the header's tools with those that do the work. One
 // that is missing, or is another than it was, gives a *ToolError.
-func (h *Header) equip(live []tools.Tool) (*tools.Set, error) {
+func (h *Header) equip(live Live) (*tools.Set, error) {
 	for _, want := range h.Tools {
 		found := false
-		for _, l := range live {
+		for _, l := range live.Tools {
 			s := l.Spec()
 			if s.Name != want.Name {
 				continue
