@@ -13,6 +13,8 @@ import (
 	"stopgap/internal/sample"
 	"stopgap/models"
 	"stopgap/runner"
+	"stopgap/template"
+	"stopgap/tools"
 )
 
 // A watcher sees each prompt of a conversation on its way to a model, and what
@@ -119,21 +121,49 @@ func (w *watcher) check(t *testing.T, ahead int) int {
 	return len(w.requests) - 1
 }
 
-// converse asks questions of the sample documents, one after the other in one
-// conversation, until the model has had four turns.
-func converse(t *testing.T, m models.Model, speller models.Speller, format string, number int) *watcher {
+// A talk is what a conversation is made of.
+type talk struct {
+	formats   []*template.Format // taken by turns
+	tools     *tools.Set
+	questions []string
+}
+
+// sampleTalk is about the sample documents.
+func sampleTalk(t *testing.T) talk {
 	t.Helper()
-	set := sampleTools(t)
-	w := &watcher{Model: m, speller: speller}
-	r := newRunner(t, format, w, set)
-	r.Context, r.Session = 4096, fmt.Sprintf("%s-%d", format, number)
-	r.Limits = runner.Limits{Turns: 4, TurnTokens: 300}
+	w := talk{tools: sampleTools(t)}
+	for _, name := range learned {
+		f, err := template.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.formats = append(w.formats, f)
+	}
+	for _, q := range sample.Questions() {
+		w.questions = append(w.questions, q.Question)
+	}
+	return w
+}
+
+// converse asks questions, one after the other in one conversation, until the
+// model has had four turns.
+func (k talk) converse(t *testing.T, m models.Model, number int) *watcher {
+	t.Helper()
+	w := &watcher{Model: m, speller: m.(models.Speller)}
+	if l, ok := m.(*lasting); ok {
+		w.speller = l.Model.(models.Speller)
+	}
+	format := k.formats[number%len(k.formats)]
 	greedy := 0.0
-	r.Sampling = models.Sampling{Temperature: &greedy}
-	questions := sample.Questions()
+	r := &runner.Runner{
+		Model: w, Format: format, Tools: k.tools, Context: 4096,
+		Session:  fmt.Sprintf("%s-%d", format.Name, number),
+		Limits:   runner.Limits{Turns: 4, TurnTokens: 300},
+		Sampling: models.Sampling{Temperature: &greedy},
+	}
 	task := runner.Task{}
 	for turns := 0; turns < 4; number += 7 {
-		task.Question = questions[number%len(questions)].Question
+		task.Question = k.questions[number%len(k.questions)]
 		for ev, err := range r.Run(t.Context(), task) {
 			if err != nil {
 				t.Fatal(err)
@@ -167,9 +197,9 @@ func TestPrefixOnBuiltin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := 0
+	compared, k := 0, sampleTalk(t)
 	for i := range runs() {
-		compared += converse(t, m, m.(models.Speller), learned[i%len(learned)], i).check(t, 0)
+		compared += k.converse(t, m, i).check(t, 0)
 	}
 	t.Logf("%d prompts that go on with another, %d conversations", compared, runs())
 }
@@ -182,21 +212,48 @@ func TestPrefixOnOllama(t *testing.T) {
 	}
 	m := &lasting{t: t, server: s, name: "prefix", file: builtinFile}
 	m.open("prefix")
-	compared := 0
+	compared, k := 0, sampleTalk(t)
 	for i := range n {
-		compared += converse(t, m, m.Model.(models.Speller), learned[i%len(learned)], i).check(t, 0)
+		compared += k.converse(t, m, i).check(t, 0)
 	}
 	t.Logf("%d prompts that go on with another, %d conversations", compared, n)
 }
 
-// The same on llama-server, which takes ids.
+// The same on llama-server, which takes ids. It reads on by a token before it
+// notices that it was halted.
 func TestPrefixOnLlamaServer(t *testing.T) {
 	url := ollamatest.LlamaServer(t, builtinFile, "-c", "4096", "-np", "1")
+	k := sampleTalk(t)
+	if *record {
+		tape := &tape{}
+		url, k = tape.keep(t, url), tape.listen(t, k)
+		defer tape.save(t)
+	}
 	m, err := models.Open("llamacpp:"+url, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	compared := 0
 	for i := range runs() {
-		converse(t, m, m.(models.Speller), learned[i%len(learned)], i).check(t, 1)
+		compared += k.converse(t, m, i).check(t, 1)
 	}
+	t.Logf("%d prompts that go on with another, %d conversations", compared, runs())
+}
+
+// The same on what llama-server answered when it was recorded, with the formats
+// and the tools' results of that day.
+func TestPrefixOnRecording(t *testing.T) {
+	url, k, n := loadTape(t).play(t)
+	m, err := models.Open("llamacpp:"+url, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for i := range n {
+		compared += k.converse(t, m, i).check(t, 1)
+	}
+	if compared < 3*n {
+		t.Errorf("%d prompts that go on with another in %d conversations", compared, n)
+	}
+	t.Logf("%d prompts that go on with another, %d conversations", compared, n)
 }
