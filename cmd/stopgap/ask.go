@@ -2,30 +2,28 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
 
+	"stopgap/models"
 	"stopgap/runner"
+	"stopgap/tools/goal"
 )
 
-// ask asks the run's model something beside the task, in a prompt of its own
-// without tools.
-func (k *kit) ask(ctx context.Context, prompt string, _ json.RawMessage) (string, error) {
-	if k.runner.Model == nil {
+// ask asks the model of the kit something beside the task.
+func (k *kit) ask(ctx context.Context, prompt string, schema json.RawMessage) (string, error) {
+	return askAside(ctx, k.runner, prompt, schema)
+}
+
+// askAside asks a runner's model for a tool, as a goal.Ask does.
+func askAside(ctx context.Context, r *runner.Runner, prompt string, schema json.RawMessage) (string, error) {
+	if r.Model == nil {
 		return "", errNoModel
 	}
-	beside := runner.Runner{
-		Model: k.runner.Model, Name: k.runner.Name, Format: k.runner.Format, Context: k.runner.Context,
-		Sampling: k.runner.Sampling, Session: rand.Text(), Limits: k.runner.Limits,
+	answer, _, err := r.Ask(ctx, prompt, schema)
+	if long := (*runner.LimitError)(nil); errors.As(err, &long) || is[*models.OverflowError](err) {
+		err = fmt.Errorf("%w: %w", goal.ErrTooLong, err)
 	}
-	answer := ""
-	for ev, err := range beside.Run(ctx, runner.Task{Question: prompt, Date: k.task.Date}) {
-		if err != nil {
-			return "", err
-		}
-		if end, ok := ev.(runner.Ended); ok {
-			answer = end.Outcome.Answer
-		}
-	}
-	return answer, nil
+	return answer, err
 }

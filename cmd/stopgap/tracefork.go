@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -255,6 +256,14 @@ func (a *app) revive(ctx context.Context, cmd *cobra.Command, s *settings, run *
 		w, err := a.recordedTools(s, h)
 		if err != nil {
 			return nil, err
+		}
+		w.model = func(ctx context.Context, prompt string, schema json.RawMessage) (string, error) {
+			r, _, err := h.Revive()
+			if err != nil {
+				return "", err
+			}
+			r.Model, r.Context = l.Model, l.info.Context.N
+			return askAside(ctx, r, prompt, schema)
 		}
 		l.close = w.close
 		if l.Tools, err = w.tools(ctx); err != nil {
