@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -36,6 +37,16 @@ type Config struct {
 	Index string
 	// Hits is how many hits the search tool gives; zero means DefaultHits.
 	Hits int
+	// Parse, where set, reads further types of files, whose names end as Types
+	// say (".pdf"). An error skips the file; nothing else does.
+	Parse func(ctx context.Context, name string, data []byte) (Document, error)
+	Types []string
+	// Embedder, where set, gives vectors to the passages, and searches rank by
+	// words and vectors. It is not used for an FS.
+	Embedder Embedder
+	// Notice, where set, is told why a search did without vectors. Searches call
+	// it, from any goroutine.
+	Notice func(error)
 	// Progress, where set, is told how far the indexing is, a few times a
 	// second and at its end. It is called from the goroutine that called Open.
 	Progress func(Progress)
@@ -49,6 +60,8 @@ type Progress struct {
 	Name              string // the file being read, relative to the corpus
 	// Waiting says that another process writes to the same index.
 	Waiting bool
+	// Passages counts those that got vectors. It begins when all files are read.
+	Passages, TotalPassages int
 }
 
 // Stats tell what opening an index did.
@@ -58,17 +71,25 @@ type Stats struct {
 	// Added, Updated, Removed and Unchanged count files.
 	Added, Updated, Removed, Unchanged int
 	Skipped                            Skips
-	// Rebuilt says why an existing index was thrown away; empty if it was not.
+	// Embedded is how many texts the embedding model was asked for.
+	Embedded int
+	// Rebuilt says why an existing index, or all its vectors, were thrown away;
+	// empty if they were not.
 	Rebuilt  string
 	Duration time.Duration
 }
 
 // An Index is an open corpus. It is safe for concurrent use.
 type Index struct {
-	db    *sql.DB
-	path  string
-	hits  int
-	stats Stats
+	db       *sql.DB
+	path     string
+	hits     int
+	stats    Stats
+	embedder Embedder // nil for none
+	notice   func(error)
+
+	mu      sync.Mutex
+	vectors *vectors // as they were read last
 }
 
 // Open brings the index of a corpus up to date and opens it. Several processes
@@ -76,7 +97,8 @@ type Index struct {
 // the index, the next Open goes on from there, and ctx's error is returned.
 //
 // Errors are *ReadError for a corpus that cannot be read, *NoDocumentsError
-// for one without documents and *IndexError for the index file.
+// for one without documents, *IndexError for the index file and *EmbedError
+// for the server of the embedding model; what was embedded by then stays.
 func Open(ctx context.Context, cfg Config) (*Index, error) {
 	start := time.Now()
 	if cfg.FS != nil {
@@ -87,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 		x.stats.Duration = time.Since(start)
 		return x, nil
 	}
-	src, err := openSource(cfg.Path)
+	src, err := openSource(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +140,7 @@ func open(ctx context.Context, src *source, path string, cfg Config) (*Index, er
 		if rebuilt == "" {
 			rebuilt = note
 		}
-		x := &Index{db: db, path: path, hits: cfg.Hits}
+		x := &Index{db: db, path: path, hits: cfg.Hits, embedder: cfg.Embedder, notice: cfg.Notice}
 		if err == nil {
 			src.index, err = os.Stat(path)
 		}
@@ -128,8 +150,14 @@ func open(ctx context.Context, src *source, path string, cfg Config) (*Index, er
 		if err == nil && x.stats.Documents == 0 {
 			err = &NoDocumentsError{Path: cfg.Path, Skipped: x.stats.Skipped}
 		}
+		if err == nil && cfg.Embedder != nil {
+			e := &embedding{db: db, embedder: cfg.Embedder, report: cfg.Progress, stats: &x.stats}
+			err = e.run(ctx)
+		}
 		if err == nil {
-			x.stats.Rebuilt = rebuilt
+			if rebuilt != "" {
+				x.stats.Rebuilt = rebuilt
+			}
 			return x, nil
 		}
 		if db != nil {

@@ -94,6 +94,23 @@ func parseText(name string, data []byte) (Document, error) {
 	return d, nil
 }
 
+// tidy makes a document of what a parser read, as parseText does of a text.
+func tidy(name string, d Document) (Document, error) {
+	d.ID, d.Title = name, squeeze(d.Title)
+	d.Text = newlines.Replace(strings.ToValidUTF8(strings.ReplaceAll(d.Text, "\x00", " "), "\uFFFD"))
+	if title, rest := heading(d.Text); title != "" && (d.Title == "" || d.Title == squeeze(title)) {
+		d.Title, d.Text = squeeze(title), rest
+	}
+	if d.Title == "" {
+		base := path.Base(name)
+		d.Title = strings.TrimSuffix(base, path.Ext(base))
+	}
+	if d.Text = strings.Trim(d.Text, "\n"); squeeze(d.Text) == "" {
+		return Document{}, errEmpty
+	}
+	return d, nil
+}
+
 // frontMatter takes a YAML block off the beginning and gives its title.
 func frontMatter(text string) (title, rest string) {
 	body, ok := strings.CutPrefix(text, "---\n")

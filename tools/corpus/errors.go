@@ -89,6 +89,7 @@ type Skips struct {
 const (
 	maxSkips        = 100
 	maxSkipsPerFile = 10
+	maxReasonRunes  = 200 // of a parser's error
 )
 
 func (s *Skips) add(most int, skip Skip) {

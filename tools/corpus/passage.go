@@ -5,11 +5,53 @@ import (
 	"unicode/utf8"
 )
 
-// passageRunes is how many characters of a document are searched as one.
-const passageRunes = 1500
+const (
+	// passageRunes is how many characters of a document are searched as one.
+	passageRunes = 1500
+	// leadRunes is about how many of the passage before are searched with it:
+	// what one sentence names, the next one speaks of.
+	leadRunes = 200
+)
 
 // A span is a piece of a text, in bytes.
 type span struct{ start, end int }
+
+// A passage is a piece of a text, and where the piece begins that is searched
+// with it: the last sentences of the passage before, or a part of one.
+type passage struct {
+	span
+	lead int
+}
+
+// overlapping gives the passages of a text, with their leads.
+func overlapping(text string) []passage {
+	var list []passage
+	for i, s := range passages(text, passageRunes) {
+		p := passage{s, s.start}
+		if i > 0 {
+			p.lead = lead(text, list[i-1].start, s.start)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// lead is where the lead of a passage begins that begins at end, after one that
+// begins at start.
+func lead(text string, start, end int) int {
+	from := end
+	for n := 0; n < leadRunes && from > start; n++ {
+		_, size := utf8.DecodeLastRuneInString(text[start:from])
+		from -= size
+	}
+	if list := sentences(text[from:end]); len(list) > 1 {
+		return from + list[1].start // the first one may be cut
+	}
+	if i := strings.IndexAny(text[from:end], " \n\t"); i >= 0 {
+		return from + i + 1
+	}
+	return from
+}
 
 // passages cuts a text into pieces of at most size characters that cover all
 // of it. A piece ends before a heading where one stands in its last three

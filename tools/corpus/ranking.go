@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -28,6 +29,7 @@ type ranking struct {
 	terms   []term
 	weights []float64
 	average float64 // terms of a passage
+	changes int64   // of the index so far
 	// expression is what FTS5 looks up: the terms that occur, without the most
 	// frequent where they occur too often. It is empty if none occurs.
 	expression string
@@ -36,7 +38,7 @@ type ranking struct {
 func newRanking(ctx context.Context, tx *sql.Tx, terms []term) (*ranking, error) {
 	r := &ranking{}
 	var passages, words float64
-	if err := tx.QueryRowContext(ctx, "SELECT passages, terms FROM meta").Scan(&passages, &words); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT passages, terms, changes FROM meta").Scan(&passages, &words, &r.changes); err != nil {
 		return nil, err
 	}
 	r.average = max(1, words/max(1, passages))
@@ -83,16 +85,7 @@ func (r *ranking) sort(list []candidate) {
 	for i := range list {
 		list[i].score = r.of(list[i].title, list[i].text)
 	}
-	sort.Slice(list, func(i, j int) bool {
-		a, b := list[i], list[j]
-		switch {
-		case a.score != b.score:
-			return a.score > b.score
-		case a.id != b.id:
-			return a.id < b.id
-		}
-		return a.part < b.part
-	})
+	slices.SortFunc(list, better)
 }
 
 // of is the score of one passage.

@@ -14,6 +14,7 @@ type Hit struct {
 	Document string // the document's id
 	Title    string
 	Snippet  string // the best sentences of the passage, on one line
+	Text     string // the whole passage, with the end of the one before
 	Score    float64
 }
 
@@ -33,7 +34,14 @@ type Found struct {
 // hits look the same. Queries are words without any syntax; what is longer
 // than 10 kB or 64 distinct terms is cut, and in a large corpus very frequent
 // words do not count where there are rarer ones.
+//
+// With an Embedder the ranks by words and those by vectors are fused, and scores
+// are at most 1.
 func (x *Index) Search(ctx context.Context, queries []string, k int) ([]Found, error) {
+	vectors, err := x.embedQueries(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
 	// One transaction, so that an update by another process is seen as a whole.
 	tx, err := x.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -47,7 +55,12 @@ func (x *Index) Search(ctx context.Context, queries []string, k int) ([]Found, e
 		if len(terms) == 0 || k <= 0 {
 			continue
 		}
-		if list[i].Hits, err = hits(ctx, tx, terms, k); err != nil {
+		if vectors != nil {
+			list[i].Hits, err = x.fused(ctx, tx, terms, vectors[i], k)
+		} else {
+			list[i].Hits, err = hits(ctx, tx, terms, k)
+		}
+		if err != nil {
 			return nil, explain(ctx, x.path, err)
 		}
 	}
@@ -79,9 +92,10 @@ const maxCandidates = 4096
 // A candidate is a passage that has terms of the query.
 type candidate struct {
 	document  int64
+	num       int64 // of the passage
 	part      int
 	id, title string
-	text      string  // of the passage
+	text      string  // of the passage, with its lead
 	rank      float64 // as FTS5 gives it: the lower the better
 	score     float64 // the higher the better
 }
@@ -92,7 +106,7 @@ type candidate struct {
 // list breaks off, unless broken says to take it as it is.
 func candidates(ctx context.Context, tx *sql.Tx, expression string, limit int, broken bool) (list []candidate, all bool, err error) {
 	rows, err := tx.QueryContext(ctx, `
-		SELECT d.num, p.part, p.text, d.id, d.title, s.score
+		SELECT d.num, p.num, p.part, p.lead || p.text, d.id, d.title, s.score
 		FROM (SELECT rowid AS num, rank AS score FROM terms WHERE terms MATCH ? ORDER BY rank LIMIT ?) s
 		JOIN passages p ON p.num = s.num
 		JOIN documents d ON d.num = p.document
@@ -103,7 +117,7 @@ func candidates(ctx context.Context, tx *sql.Tx, expression string, limit int, b
 	defer rows.Close()
 	for rows.Next() {
 		var c candidate
-		if err := rows.Scan(&c.document, &c.part, &c.text, &c.id, &c.title, &c.rank); err != nil {
+		if err := rows.Scan(&c.document, &c.num, &c.part, &c.text, &c.id, &c.title, &c.rank); err != nil {
 			return nil, false, err
 		}
 		list = append(list, c)
@@ -145,7 +159,7 @@ func choose(list []candidate, query []term, k int) []Hit {
 	var found []Hit
 	for i, c := range list {
 		if shown[i] {
-			found = append(found, Hit{ID: passageID(c.id, c.part), Document: c.id, Title: c.title, Snippet: snippets[i], Score: c.score})
+			found = append(found, Hit{ID: passageID(c.id, c.part), Document: c.id, Title: c.title, Snippet: snippets[i], Text: c.text, Score: c.score})
 		}
 	}
 	return found

@@ -8,12 +8,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // maxTextBytes bounds a text file, which is one document. JSONL files are read
 // line by line and may have any size.
 const maxTextBytes = 10 << 20
+
+// maxParsedBytes bounds a file that the caller's parser reads.
+const maxParsedBytes = 100 << 20
 
 // Why a file or a folder is not in the index.
 const (
@@ -31,6 +35,9 @@ type source struct {
 	root *os.Root // of fsys, if it is the user's folder
 	name string   // the absolute path of the corpus
 	only string   // the one file of the corpus, if it is a file
+	// parse reads files of the types, if it is set.
+	parse func(ctx context.Context, name string, data []byte) (Document, error)
+	types []string
 	// index is the file of the index, which may lie in the folder. It is not
 	// even opened: closing it would take the locks off it that SQLite holds.
 	index fs.FileInfo
@@ -43,7 +50,8 @@ type found struct {
 	mtime int64 // nanoseconds
 }
 
-func openSource(path string) (*source, error) {
+func openSource(cfg Config) (*source, error) {
+	path := cfg.Path
 	resolved, err := resolve(path)
 	if err != nil {
 		return nil, err
@@ -52,7 +60,7 @@ func openSource(path string) (*source, error) {
 	if err != nil {
 		return nil, &ReadError{Path: path, Err: bare(err)}
 	}
-	s := &source{name: resolved}
+	s := &source{name: resolved, parse: cfg.Parse, types: cfg.Types}
 	folder := resolved
 	if !info.IsDir() {
 		folder, s.only = filepath.Dir(resolved), filepath.Base(resolved)
@@ -95,7 +103,7 @@ func (s *source) scan(ctx context.Context) ([]found, Skips, error) {
 		case os.SameFile(info, s.index):
 			reason = skipIndex
 		default:
-			reason = refusal(name, info, name == s.only)
+			reason = s.refusal(name, info)
 		}
 		switch {
 		case reason != "":
@@ -113,9 +121,9 @@ func (s *source) scan(ctx context.Context) ([]found, Skips, error) {
 
 // refusal says why a file or folder is not looked into; empty if it is. A file
 // that the user named is taken although it is hidden.
-func refusal(name string, info fs.FileInfo, named bool) string {
+func (s *source) refusal(name string, info fs.FileInfo) string {
 	switch {
-	case strings.HasPrefix(path.Base(name), ".") && !named:
+	case strings.HasPrefix(path.Base(name), ".") && name != s.only:
 		return skipHidden
 	case !validID(name):
 		return skipName
@@ -127,6 +135,11 @@ func refusal(name string, info fs.FileInfo, named bool) string {
 		return skipOdd
 	case isLines(name):
 		return ""
+	case s.parsed(name):
+		if info.Size() > maxParsedBytes {
+			return fmt.Sprintf("larger than %d MiB", maxParsedBytes>>20)
+		}
+		return ""
 	case !isText(name):
 		if ext := strings.ToLower(path.Ext(name)); ext != "" {
 			return "not read (" + ext + ")"
@@ -136,6 +149,12 @@ func refusal(name string, info fs.FileInfo, named bool) string {
 		return fmt.Sprintf("larger than %d MiB", maxTextBytes>>20)
 	}
 	return ""
+}
+
+// parsed reports whether a file is one that the caller's parser reads.
+func (s *source) parsed(name string) bool {
+	return s.parse != nil && !isText(name) && !isLines(name) &&
+		slices.Contains(s.types, strings.ToLower(path.Ext(name)))
 }
 
 func isText(name string) bool {

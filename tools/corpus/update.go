@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -303,13 +304,16 @@ func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *reco
 		rec.skips.add(maxSkipsPerFile, Skip{Path: name, Line: line, Reason: err.Error()})
 	}
 	var err error
-	if isLines(name) {
+	switch {
+	case u.src.parsed(name):
+		err = u.src.readParsed(ctx, name, counted, insert, bad)
+	case isLines(name):
 		err = readLines(ctx, name, counted, insert, bad)
 		if err == errNotJSON {
 			bad(0, err)
 			err = nil
 		}
-	} else {
+	default:
 		err = readText(name, counted, insert, bad)
 	}
 	if err == nil {
@@ -334,6 +338,26 @@ func readText(name string, in io.Reader, insert func(int, Document) error, bad f
 	d, err := parseText(name, data)
 	if err != nil {
 		bad(0, err)
+		return nil
+	}
+	return insert(0, d)
+}
+
+// readParsed indexes a file that the caller's parser turns into text.
+func (s *source) readParsed(ctx context.Context, name string, in io.Reader, insert func(int, Document) error, bad func(int, error)) error {
+	data, err := io.ReadAll(io.LimitReader(in, maxParsedBytes+1))
+	if err != nil {
+		return err
+	}
+	d, err := s.parse(ctx, name, data)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		d, err = tidy(name, d)
+	}
+	if err != nil {
+		bad(0, errors.New(abridge(squeeze(strings.ToValidUTF8(err.Error(), "\uFFFD")), maxReasonRunes)))
 		return nil
 	}
 	return insert(0, d)

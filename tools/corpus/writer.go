@@ -19,6 +19,7 @@ type writer struct {
 
 	// What the transaction adds to the sums in meta.
 	addedPassages, addedTerms int
+	next                      int64 // the number of the next passage; zero before it is looked up
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
@@ -29,9 +30,9 @@ func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
 	}{
 		{&w.byPath, "SELECT num, size, mtime, hash, collided, skips FROM files WHERE path = ?"},
 		{&w.document, "INSERT INTO documents(id, file, title) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING"},
-		{&w.passage, "INSERT INTO passages(document, part, text, terms) VALUES(?, ?, ?, ?)"},
+		{&w.passage, "INSERT INTO passages(num, document, part, lead, text, terms) VALUES(?, ?, ?, ?, ?, ?)"},
 		{&w.terms, "INSERT INTO terms(rowid, title, text) VALUES(?, ?, ?)"},
-		{&w.passages, "SELECT num, text FROM passages WHERE document = ?"},
+		{&w.passages, "SELECT num, lead || text FROM passages WHERE document = ?"},
 		{&w.unterms, "INSERT INTO terms(terms, rowid, title, text) VALUES('delete', ?, ?, ?)"},
 	} {
 		s, err := conn.PrepareContext(ctx, p.query)
@@ -187,11 +188,16 @@ func (w *writer) forget(ctx context.Context, d stored) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if _, err := w.conn.ExecContext(ctx, "DELETE FROM passages WHERE document = ?", d.num); err != nil {
-		return err
+	for _, statement := range []string{
+		"DELETE FROM embedded WHERE passage IN (SELECT num FROM passages WHERE document = ?)",
+		"DELETE FROM passages WHERE document = ?",
+		"DELETE FROM documents WHERE num = ?",
+	} {
+		if _, err := w.conn.ExecContext(ctx, statement, d.num); err != nil {
+			return err
+		}
 	}
-	_, err = w.conn.ExecContext(ctx, "DELETE FROM documents WHERE num = ?", d.num)
-	return err
+	return nil
 }
 
 // insert adds a document with its passages. It reports false where another
@@ -209,20 +215,19 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 		return false, err
 	}
 	title, titleTerms := searchable(d.Title)
-	list := passages(d.Text, passageRunes)
+	list := overlapping(d.Text)
 	for i, p := range list {
 		part := i + 1
 		if len(list) == 1 {
 			part = 0
 		}
-		text := d.Text[p.start:p.end]
-		words, terms := searchable(text)
-		res, err := w.passage.ExecContext(ctx, num, part, text, titleTerms+terms)
+		lead, text := d.Text[p.lead:p.start], d.Text[p.start:p.end]
+		words, terms := searchable(d.Text[p.lead:p.end])
+		row, err := w.number(ctx)
 		if err != nil {
 			return false, err
 		}
-		row, err := res.LastInsertId()
-		if err != nil {
+		if _, err := w.passage.ExecContext(ctx, row, num, part, lead, text, titleTerms+terms); err != nil {
 			return false, err
 		}
 		if _, err := w.terms.ExecContext(ctx, row, title, words); err != nil {
@@ -233,6 +238,17 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 	return true, nil
 }
 
+// number gives the number of a new passage.
+func (w *writer) number(ctx context.Context) (int64, error) {
+	if w.next == 0 {
+		if err := w.conn.QueryRowContext(ctx, "SELECT next FROM meta").Scan(&w.next); err != nil {
+			return 0, err
+		}
+	}
+	w.next++
+	return w.next - 1, nil
+}
+
 // count notes passages that were added, and the terms in them.
 func (w *writer) count(passages, terms int) {
 	w.addedPassages += passages
@@ -241,7 +257,9 @@ func (w *writer) count(passages, terms int) {
 
 // total keeps the sums that ranking needs. It belongs before each commit.
 func (w *writer) total(ctx context.Context) error {
-	_, err := w.conn.ExecContext(ctx, "UPDATE meta SET passages = passages + ?, terms = terms + ?", w.addedPassages, w.addedTerms)
-	w.addedPassages, w.addedTerms = 0, 0
+	_, err := w.conn.ExecContext(ctx, `UPDATE meta
+		SET passages = passages + ?, terms = terms + ?, next = max(next, ?), changes = changes + 1`,
+		w.addedPassages, w.addedTerms, w.next)
+	w.addedPassages, w.addedTerms, w.next = 0, 0, 0
 	return err
 }
