@@ -34,6 +34,8 @@ var rules = []struct {
 		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...", "github.com/agnivade/levenshtein", "github.com/viterin/vek/...",
 	}},
 	{"stopgap/tools/goal", []string{"stopgap/tools"}},
+	{"stopgap/tools/fetch", []string{"golang.org/x/text/..."}},
+	{"stopgap/tools/project", []string{"stopgap/tools"}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/conformance", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
