@@ -38,6 +38,7 @@ var rules = []struct {
 	{"stopgap/tools/project", []string{"stopgap/tools"}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/conformance", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/export", []string{"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template"}},
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},

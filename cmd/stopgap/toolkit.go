@@ -26,6 +26,7 @@ type family struct {
 func families() []family {
 	return []family{
 		{"corpus", openCorpusTools},
+		{"project", openProjectTools},
 	}
 }
 
