@@ -34,6 +34,9 @@ var rules = []struct {
 		"stopgap/tools", "modernc.org/sqlite/...", "github.com/goccy/go-yaml/...", "golang.org/x/text/...", "golang.org/x/sync/...", "github.com/agnivade/levenshtein", "github.com/viterin/vek/...",
 	}},
 	{"stopgap/tools/goal", []string{"stopgap/tools"}},
+	{"stopgap/tools/document", []string{
+		"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/ledongthuc/pdf",
+		"github.com/gogs/chardet", "golang.org/x/net/html/...", "golang.org/x/text/...", "golang.org/x/sys/..."}},
 	{"stopgap/tools/fetch", []string{"golang.org/x/text/..."}},
 	{"stopgap/tools/project", []string{"stopgap/tools"}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},

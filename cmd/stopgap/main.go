@@ -13,9 +13,12 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"stopgap/tools/document"
 )
 
 func main() {
+	document.Child()          // comes back unless this process parses a file
 	log.SetOutput(io.Discard) // net/http logs what a server sends past the end of an answer
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

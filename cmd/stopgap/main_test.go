@@ -14,11 +14,14 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"stopgap/tools/document"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the scripts' outputs")
 
 func TestMain(m *testing.M) {
+	document.Child()
 	testscript.Main(m, map[string]func(){"stopgap": main})
 }
 
