@@ -32,7 +32,7 @@ type ollama struct {
 }
 
 func openOllama(name string, opts Options) (Model, error) {
-	base, err := ollamaURL(opts.OllamaHost)
+	base, err := OllamaURL(opts.OllamaHost)
 	if err != nil {
 		return nil, badRef("OLLAMA_HOST is " + err.Error())
 	}
@@ -42,10 +42,10 @@ func openOllama(name string, opts Options) (Model, error) {
 	return m, nil
 }
 
-// ollamaURL reads a value of OLLAMA_HOST as Ollama does (its envconfig.Host),
+// OllamaURL reads a value of OLLAMA_HOST as Ollama does (its envconfig.Host),
 // except that the unspecified addresses 0.0.0.0 and [::], which a server may
 // listen on, become the loopback address that a client can reach everywhere.
-func ollamaURL(s string) (*url.URL, error) {
+func OllamaURL(s string) (*url.URL, error) {
 	s = strings.Trim(strings.TrimSpace(s), `"'`)
 	port := "11434"
 	scheme, rest, found := strings.Cut(s, "://")

@@ -216,7 +216,7 @@ func TestOllamaAddress(t *testing.T) {
 		"example.com/path", "https://example.com:8/a/b", "example.com:99999", "example.com:port",
 		`"localhost:1"`, " '1.2.3.4' ",
 	} {
-		u, err := ollamaURL(s)
+		u, err := OllamaURL(s)
 		if err != nil {
 			t.Errorf("%q: %v", s, err)
 			continue
@@ -231,7 +231,7 @@ func TestOllamaAddress(t *testing.T) {
 		check(t, fmt.Sprintf("%q", s), u.String(), want)
 	}
 	for _, s := range []string{"ftp://x", "a b", "http://me:secret@host:1"} {
-		if _, err := ollamaURL(s); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := OllamaURL(s); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: error is %v", s, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"stopgap/internal/trace"
 	"stopgap/models"
 	"stopgap/runner"
+	"stopgap/tools/corpus"
 )
 
 // The exit codes.
@@ -85,7 +86,8 @@ func exitCode(err error) int {
 func isServer(err error) bool {
 	return is[*models.UnreachableError](err) || is[*models.NotFoundError](err) || is[*models.LoadingError](err) ||
 		is[*models.OverflowError](err) || is[*models.CutError](err) || is[*models.StallError](err) ||
-		is[*models.ServerError](err) || is[*models.ProtocolError](err) || is[*runner.TruncatedError](err)
+		is[*models.ServerError](err) || is[*models.ProtocolError](err) || is[*runner.TruncatedError](err) ||
+		is[*corpus.EmbedError](err) || is[*corpus.RemoteError](err)
 }
 
 // is reports whether an error of a type is in the chain.

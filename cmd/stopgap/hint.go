@@ -45,7 +45,7 @@ func isUsage(err error) bool {
 	return is[*models.RefError](err) || is[*models.PromptError](err) ||
 		is[*template.FormatError](err) || is[*stopping.CompileError](err) || is[*stopping.BudgetError](err) ||
 		is[*corpus.ReadError](err) || is[*corpus.NoDocumentsError](err) ||
-		is[*corpus.IndexError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
+		is[*corpus.IndexError](err) || is[*corpus.EmbedRefError](err) || is[*config.Error](err) || is[*config.ValueError](err) ||
 		is[*tokenizer.UnsupportedError](err) || isTrace(err) ||
 		is[*runner.ChoiceError](err) || is[*runner.ConstrainError](err) || is[*runner.ThinkError](err) || is[*models.UnsupportedError](err) ||
 		errors.Is(err, runner.ErrNoQuestion) || errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat)
@@ -86,7 +86,30 @@ func hint(err error) string {
 	if h := traceHint(err); h != "" {
 		return h
 	}
+	if h := corpusHint(err); h != "" {
+		return h
+	}
 	return fileHint(err)
+}
+
+// corpusHint is about the servers that a search needs.
+func corpusHint(err error) string {
+	if is[*corpus.EmbedRefError](err) {
+		return "--embed takes " + corpus.EmbedForms + ", for example ollama:nomic-embed-text"
+	}
+	if e, ok := errors.AsType[*corpus.EmbedError](err); ok {
+		switch {
+		case e.Done > 0:
+			return "start the server again and repeat the command: it goes on where it was"
+		case e.Server == "ollama":
+			return "start it with \"ollama serve\" and get an embedding model, for example \"ollama pull nomic-embed-text\"; without --embed words alone are searched"
+		}
+		return "check the address, and that the server has an embedding model (llama-server: --embeddings); without --embed words alone are searched"
+	}
+	if is[*corpus.RemoteError](err) {
+		return "--corpus takes the address of a server with Search-R1's POST /retrieve: \"stopgap serve-corpus DIR\" is one"
+	}
+	return ""
 }
 
 // choiceHint is about what a format, a server and a run can do together.

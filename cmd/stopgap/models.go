@@ -102,6 +102,9 @@ func (a *app) printModels(rows []modelRow, asJSON bool) error {
 	return nil
 }
 
+// completionLimit is how long a shell waits for what it offers.
+const completionLimit = 2 * time.Second
+
 // completeFlags offers models and formats to the shell.
 func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 	complete := func(name string, f cobra.CompletionFunc) {
@@ -113,7 +116,7 @@ func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 		}
 	}
 	complete("model", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
 		defer cancel()
 		var refs []string
 		for _, r := range modelRows(models.Probe(ctx, a.modelOptions(s))) {
@@ -137,6 +140,7 @@ func (a *app) completeFlags(cmd *cobra.Command, s *settings) {
 	complete("color", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp
 	})
+	a.completeEmbed(cmd, s)
 	if cmd.Flags().Lookup("stops") != nil {
 		_ = cmd.MarkFlagFilename("stops", "yaml", "yml") // the flag is there
 	}

@@ -13,6 +13,7 @@ import (
 
 	"stopgap/internal/config"
 	"stopgap/models"
+	"stopgap/tools/corpus"
 )
 
 const defaultFormat = "qwen"
@@ -34,6 +35,7 @@ type settings struct {
 
 	corpus string
 	index  string
+	embed  string
 	tools  []string
 	allow  []string
 	folder string
@@ -118,8 +120,9 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(list{&s.values, "KEY=VALUE", checkPair}, "set", "a value for the format's blocks (repeatable)")
 		f.Var(size{&s.maxQuestion}, "max-question", "the longest question that is taken")
 	case groupTools:
-		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR` or a .jsonl file; sample for those that come along")
+		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR`, of a .jsonl file or of a server (http://…); sample for those that come along")
 		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
+		f.StringVar(&s.embed, "embed", s.embed, "search by vectors too, from this embedding model: "+corpus.EmbedForms)
 		f.Var(words{&s.tools, "NAME,…", checkStop}, "tools", "give the model these tools: names of tools, families or MCP servers")
 		f.Var(words{&s.allow, "net,files,code", checkCapability}, "allow", "what the tools may reach: the network, files below --folder, programs")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")

@@ -203,10 +203,10 @@ func openCorpusTools(ctx context.Context, w *workshop) ([]tools.Tool, error) {
 		}
 		return nil, nil
 	}
-	index, err := w.app.openCorpus(ctx, w.settings)
+	documents, err := w.app.openCorpus(ctx, w.settings)
 	if err != nil {
 		return nil, err
 	}
-	w.closers = append(w.closers, func() { _ = index.Close() }) // it was only read
-	return index.Tools(), nil
+	w.closers = append(w.closers, func() { _ = documents.Close() }) // they were only read
+	return documents.Tools(), nil
 }

@@ -26,6 +26,7 @@ type Options struct {
 	Tokens         int             // of the vocabulary: 265 at least, fewer than asked where the text gives no more
 	Output         bool            // a matrix of its own for the output, not the embedding
 	Type           ggml.TensorType // of the matrices: f32, f16 or q8_0
+	Pooling        uint32          // makes it an embedding model: 1 is the mean over the tokens, 3 the last one
 	Seed           uint64
 }
 
@@ -89,6 +90,9 @@ func (o Options) metadata(v vocabulary) ggml.KV {
 		"attention.key_length": o.Head, "attention.value_length": o.Head, "rope.dimension_count": o.Head,
 	} {
 		kv[o.Architecture+"."+key] = uint32(value)
+	}
+	if o.Pooling != 0 {
+		kv[o.Architecture+".pooling_type"] = o.Pooling
 	}
 	kv[o.Architecture+".attention.layer_norm_rms_epsilon"] = float32(1e-6)
 	kv[o.Architecture+".rope.freq_base"] = float32(1e6)

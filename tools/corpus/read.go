@@ -25,8 +25,7 @@ func (x *Index) Read(ctx context.Context, id string) (Document, error) {
 		return Document{}, explain(ctx, x.path, err)
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	// Models copy an id with the marks around it.
-	bare := strings.Trim(id, " \t\r\n[]\"'`")
+	bare := bareID(id)
 	for _, try := range []string{id, bare} {
 		d, err := read(ctx, tx, try)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -39,6 +38,9 @@ func (x *Index) Read(ctx context.Context, id string) (Document, error) {
 	}
 	return Document{}, &NotFoundError{ID: id[:floor(id, maxIDBytes)], Near: near}
 }
+
+// bareID takes the marks off an id that models copy with it.
+func bareID(id string) string { return strings.Trim(id, " \t\r\n[]\"'`") }
 
 // read looks for a document, then for a passage. sql.ErrNoRows says that there
 // is neither.

@@ -10,13 +10,20 @@ import (
 	"stopgap/tools"
 )
 
+// A searcher finds and reads documents, here or on a server.
+type searcher interface {
+	Search(ctx context.Context, queries []string, k int) ([]Found, error)
+	Read(ctx context.Context, id string) (Document, error)
+}
+
 // Tools gives the tools that a model uses the corpus with: search and read.
-func (x *Index) Tools() []tools.Tool {
-	k := x.hits
+func (x *Index) Tools() []tools.Tool { return toolsOf(x, x.hits) }
+
+func toolsOf(s searcher, k int) []tools.Tool {
 	if k <= 0 {
 		k = DefaultHits
 	}
-	return []tools.Tool{searchTool{x, k}, readTool{x}}
+	return []tools.Tool{searchTool{s, k}, readTool{s}}
 }
 
 // The parameters as the model sees them. Models often write one query as a
@@ -27,8 +34,8 @@ const (
 )
 
 type searchTool struct {
-	index *Index
-	k     int
+	corpus searcher
+	k      int
 }
 
 func (searchTool) Spec() tools.Spec {
@@ -44,7 +51,7 @@ func (t searchTool) Run(ctx context.Context, args json.RawMessage) (string, erro
 	if err != nil {
 		return "", err
 	}
-	found, err := t.index.Search(ctx, queries, t.k)
+	found, err := t.corpus.Search(ctx, queries, t.k)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +74,7 @@ func queriesOf(args json.RawMessage) ([]string, error) {
 	return []string{one}, nil
 }
 
-type readTool struct{ index *Index }
+type readTool struct{ corpus searcher }
 
 func (readTool) Spec() tools.Spec {
 	return tools.Spec{
@@ -82,7 +89,7 @@ func (t readTool) Run(ctx context.Context, args json.RawMessage) (string, error)
 	if err := json.Unmarshal(args, &in); err != nil {
 		return "", err
 	}
-	d, err := t.index.Read(ctx, in.ID)
+	d, err := t.corpus.Read(ctx, in.ID)
 	if err != nil {
 		return "", err
 	}
