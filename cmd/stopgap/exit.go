@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"stopgap/internal/export"
 	"stopgap/internal/trace"
 	"stopgap/models"
 	"stopgap/runner"
@@ -66,7 +67,7 @@ func exitCode(err error) int {
 		return exitReaderGone
 	case errors.As(err, &out):
 		return exitNoAnswer
-	case errors.Is(err, errDifferent), is[*trace.DivergedError](err):
+	case errors.Is(err, errDifferent), is[*trace.DivergedError](err), is[*export.Error](err):
 		return exitDifferent
 	case errors.Is(err, context.Canceled), errors.As(err, &end) && end.termination == runner.TermCancelled:
 		return exitInterrupted

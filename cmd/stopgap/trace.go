@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"stopgap/internal/export"
 	"stopgap/internal/trace"
 )
 
@@ -100,6 +101,10 @@ func traceHint(err error) string {
 		return "\"stopgap trace show\" shows the turns and their calls; --at 0 asks the question anew, with any model and format"
 	case is[*trace.ToolError](err):
 		return "call it from the folder where the run was made, with the same documents"
+	case is[*export.Error](err):
+		return "\"stopgap trace verify\" and \"stopgap trace replay\" tell more; the version of stopgap that wrote the journal exports it"
+	case is[*nothingError](err):
+		return nothingHint(err)
 	case is[*trace.DivergedError](err):
 		return "it was written by another version of stopgap; nothing was asked and nothing was written"
 	case errors.Is(err, trace.ErrEnded):

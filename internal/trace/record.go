@@ -171,11 +171,7 @@ func newChatChunk(c models.ChatChunk) chunk {
 }
 
 func (c *chunk) chatChunk() models.ChatChunk {
-	out := models.ChatChunk{Chunk: c.chunk(), Thinking: c.Thinking}
-	for _, call := range c.Calls {
-		out.Calls = append(out.Calls, models.ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)})
-	}
-	return out
+	return models.ChatChunk{Chunk: c.chunk(), Thinking: c.Thinking, Calls: toolCalls(c.Calls)}
 }
 
 // A call is a models.ToolCall. Its arguments are a string: they stay as the
@@ -194,6 +190,14 @@ func newCalls(list []models.ToolCall) []call {
 	return out
 }
 
+func toolCalls(list []call) []models.ToolCall {
+	var out []models.ToolCall
+	for _, c := range list {
+		out = append(out, models.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
+	}
+	return out
+}
+
 // A message is a models.Message.
 type message struct {
 	Role     models.Role `json:"role"`
@@ -202,6 +206,11 @@ type message struct {
 	Calls    []call      `json:"calls,omitempty"`
 	Name     string      `json:"name,omitempty"`
 	CallID   string      `json:"call_id,omitempty"`
+}
+
+// message gives the models.Message back.
+func (m *message) message() models.Message {
+	return models.Message{Role: m.Role, Content: m.Content, Thinking: m.Thinking, Calls: toolCalls(m.Calls), Name: m.Name, CallID: m.CallID}
 }
 
 // A rendering is an opening that the server wrote. The words of Mark stand in

@@ -107,20 +107,18 @@ func (d *Deck) revive(ctx context.Context, i int) (*runner.Runner, runner.Task, 
 	if err != nil || h.Continues == "" {
 		return r, task, err
 	}
-	for j := i - 1; j >= 0; j-- {
-		if t, err := newTape(&d.runs[j]); err != nil || !t.endsWith(h.Continues) {
-			continue
-		}
-		report, err := d.Replay(ctx, j)
-		if err != nil {
-			return nil, task, fmt.Errorf("the run that it continues: %w", err)
-		}
-		if task.Ledger = report.Outcome.Ledger; task.Ledger == nil || Ledger(task.Ledger) != h.Continues {
-			break
-		}
-		return r, task, nil
+	j := d.before(i)
+	if j < 0 {
+		return nil, task, &ContinuesError{h.ID}
 	}
-	return nil, task, &ContinuesError{h.ID}
+	report, err := d.Replay(ctx, j)
+	if err != nil {
+		return nil, task, fmt.Errorf("the run that it continues: %w", err)
+	}
+	if task.Ledger = report.Outcome.Ledger; task.Ledger == nil || Ledger(task.Ledger) != h.Continues {
+		return nil, task, &ContinuesError{h.ID}
+	}
+	return r, task, nil
 }
 
 // answer is what a tool gave, or that nothing is known of it.
