@@ -52,6 +52,12 @@ var rules = []struct {
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
 	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/faultproxy", nil},
+	{"stopgap/internal/eval/pystr", []string{"golang.org/x/text/..."}},
+	{"stopgap/internal/eval/match", []string{"stopgap/internal/eval/pystr"}},
+	{"stopgap/internal/eval/stats", nil},
+	{"stopgap/internal/eval/bfcl", []string{"stopgap/internal/eval/pystr"}},
+	{"stopgap/internal/eval/probe", []string{
+		"stopgap/internal/eval/bfcl", "stopgap/internal/eval/stats", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
 	// How the built-in model is trained and examined: it plays the whole loop.
 	{"stopgap/models/builtin/train/...", []string{
