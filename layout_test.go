@@ -37,6 +37,7 @@ var rules = []struct {
 	{"stopgap/tools/document", []string{
 		"codeberg.org/readeck/go-readability/v2", "github.com/JohannesKaufmann/html-to-markdown/v2/...", "github.com/ledongthuc/pdf",
 		"github.com/gogs/chardet", "golang.org/x/net/html/...", "golang.org/x/text/...", "golang.org/x/sys/..."}},
+	{"stopgap/tools/files", []string{"stopgap/tools", "stopgap/tools/document", "stopgap/tools/goal"}},
 	{"stopgap/tools/fetch", []string{"golang.org/x/text/..."}},
 	{"stopgap/tools/mcp", []string{"stopgap/tools", "github.com/modelcontextprotocol/go-sdk/..."}},
 	{"stopgap/tools/project", []string{"stopgap/tools"}},
