@@ -33,13 +33,14 @@ type settings struct {
 	values      []string
 	maxQuestion uint64
 
-	corpus string
-	index  string
-	embed  string
-	tools  []string
-	allow  []string
-	folder string
-	yes    bool // tools with side effects need not ask; never a setting
+	corpus     string
+	index      string
+	embed      string
+	tools      []string
+	allow      []string
+	folder     string
+	converters []string
+	yes        bool // tools with side effects need not ask; never a setting
 
 	toolChoice   string
 	constrain    bool
@@ -126,6 +127,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.Var(words{&s.tools, "NAME,…", checkStop}, "tools", "give the model these tools: names of tools, families or MCP servers")
 		f.Var(words{&s.allow, "net,files,code", checkCapability}, "allow", "what the tools may reach: the network, files below --folder, programs")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
+		f.Var(list{&s.converters, "EXT=COMMAND", checkConverter}, "converter", "read files of a type with a command, as in 'doc=catdoc {file}' (repeatable)")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
 		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")
 	case groupCalls:

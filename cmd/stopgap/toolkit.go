@@ -27,6 +27,7 @@ func families() []family {
 	return []family{
 		{"corpus", openCorpusTools},
 		{"project", openProjectTools},
+		{"files", openFilesTools},
 	}
 }
 
