@@ -149,10 +149,11 @@ func sampleTalk(t *testing.T) talk {
 // model has had four turns.
 func (k talk) converse(t *testing.T, m models.Model, number int) *watcher {
 	t.Helper()
-	w := &watcher{Model: m, speller: m.(models.Speller)}
+	w := &watcher{Model: m}
 	if l, ok := m.(*lasting); ok {
-		w.speller = l.Model.(models.Speller)
+		m = l.Model
 	}
+	w.speller = m.(models.Speller)
 	format := k.formats[number%len(k.formats)]
 	greedy := 0.0
 	r := &runner.Runner{
