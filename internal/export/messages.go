@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -140,7 +141,7 @@ func (c *conversation) turn(t *trace.Turn, f *template.Format) {
 		}
 		call := t.Called[at]
 		id := fmt.Sprintf("call%05d", c.results)
-		m.Calls = append(m.Calls, Call{id, "function", Function{call.Name, string(call.Arguments)}})
+		m.Calls = append(m.Calls, Call{id, "function", Function{call.Name, arguments(t, at)}})
 		after = append(after, Message{Role: models.RoleTool, Content: res.Content, CallID: id, Name: call.Name})
 	}
 	slices.SortStableFunc(after, func(a, b Message) int { return strings.Compare(string(a.Role), string(b.Role)) }) // tool, then user
@@ -148,6 +149,19 @@ func (c *conversation) turn(t *trace.Turn, f *template.Format) {
 	for _, note := range t.Notes {
 		c.say(models.RoleUser, note)
 	}
+}
+
+// arguments are those of a call as the model spelled them, white space included,
+// which events do not have; those of the event where marks were taken out.
+func arguments(t *trace.Turn, call int) string {
+	called := t.Called[call].Arguments
+	if len(t.Read.Calls) == len(t.Called) {
+		var b bytes.Buffer
+		if own := t.Read.Calls[call].Arguments; json.Compact(&b, own) == nil && bytes.Equal(b.Bytes(), called) {
+			return string(own)
+		}
+	}
+	return string(called)
 }
 
 // content is what the model wrote outside of its thought and its calls.

@@ -170,7 +170,10 @@ func (e *HeaderError) Unwrap() error { return e.Err }
 
 // Revive gives the Runner and the Task of the header, without a model. Its tools
 // have their specs and their bounds, and do nothing. The error is a *HeaderError.
-func (h *Header) Revive() (*runner.Runner, runner.Task, error) {
+func (h *Header) Revive() (*runner.Runner, runner.Task, error) { return h.revive((*Format).compile) }
+
+// revive is Revive with formats that may have been compiled before.
+func (h *Header) revive(compile func(*Format) (*template.Format, error)) (*runner.Runner, runner.Task, error) {
 	fail := func(what string, err error) (*runner.Runner, runner.Task, error) {
 		return nil, runner.Task{}, &HeaderError{what, err}
 	}
@@ -186,7 +189,7 @@ func (h *Header) Revive() (*runner.Runner, runner.Task, error) {
 		}
 	}
 	var err error
-	if r.Format, err = h.Format.compile(); err != nil {
+	if r.Format, err = compile(&h.Format); err != nil {
 		return fail("format", err)
 	}
 	if r.Tools, err = h.tools(Live{}); err != nil {

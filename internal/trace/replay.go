@@ -34,12 +34,27 @@ func (e *ContinuesError) Error() string {
 type Deck struct {
 	runs     []Run
 	reports  map[int]*Report
+	formats  map[Format]*template.Format
 	spellers []deckSpeller
 	heard    spellers // of those, as recorders hand them on
 }
 
 // NewDeck takes the runs of one journal, in their order.
-func NewDeck(runs []Run) *Deck { return &Deck{runs: runs, reports: map[int]*Report{}} }
+func NewDeck(runs []Run) *Deck {
+	return &Deck{runs: runs, reports: map[int]*Report{}, formats: map[Format]*template.Format{}}
+}
+
+// format gives a format of the deck. Most runs have the same.
+func (d *Deck) format(f *Format) (*template.Format, error) {
+	if compiled := d.formats[*f]; compiled != nil {
+		return compiled, nil
+	}
+	compiled, err := f.compile()
+	if err == nil {
+		d.formats[*f] = compiled
+	}
+	return compiled, err
+}
 
 // Replay makes a run again through the real runner, without its server and its
 // tools: both answer as they are recorded to have answered. It compares every
@@ -103,7 +118,7 @@ const everyTurn = int(^uint(0) >> 1)
 // continues.
 func (d *Deck) revive(ctx context.Context, i int) (*runner.Runner, runner.Task, error) {
 	h := &d.runs[i].Header
-	r, task, err := h.Revive()
+	r, task, err := h.revive(d.format)
 	if err != nil || h.Continues == "" {
 		return r, task, err
 	}

@@ -93,7 +93,7 @@ func (d *Deck) Rollout(ctx context.Context, i int) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := run.Header.Revive()
+	r, _, err := run.Header.revive(d.format)
 	if err != nil {
 		return nil, err
 	}
