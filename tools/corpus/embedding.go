@@ -46,7 +46,7 @@ func (e *embedding) run(ctx context.Context) error {
 	if e.progress.TotalPassages == 0 && e.stats.Updated+e.stats.Removed == 0 {
 		return nil
 	}
-	for last := int64(0); ; {
+	for last := int64(-1); ; {
 		list, err := e.pending(ctx, last)
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -41,81 +40,39 @@ func (x *Index) fused(ctx context.Context, tx *sql.Tx, query []term, vector []fl
 	if err != nil {
 		return nil, err
 	}
-	var words []candidate
-	if r.expression != "" {
-		if words, _, err = candidates(ctx, tx, r.expression, depth, true); err != nil {
-			return nil, err
-		}
-		r.sort(words)
+	words, _, err := r.best(ctx, tx, depth)
+	if err != nil {
+		return nil, err
 	}
 	v, err := x.vectorsOf(ctx, tx, r.changes)
 	if err != nil {
 		return nil, err
 	}
-	list, err := fuse(ctx, tx, words, v.nearest(vector, depth))
+	list, err := candidates(ctx, tx, fuse(words, v.nearest(vector, depth)))
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(list, better)
 	return choose(list, query, k), nil
 }
 
-// fuse joins two rankings by the ranks alone, since their scores are of
-// different kinds: 1/(60+rank) from each. The sum is scaled so that the first
-// of both has the score 1. Equals share a rank.
-func fuse(ctx context.Context, tx *sql.Tx, words []candidate, close []near) ([]candidate, error) {
+// fuse joins rankings by the ranks alone, since their scores are of different
+// kinds: 1/(60+rank) from each. The sum is scaled so that the first of all of
+// them has the score 1. Equals share a rank.
+func fuse(rankings ...[]ranked) []ranked {
 	scores := make(map[int64]float64)
-	share := func(rank int) float64 { return (rrfK + 1) / 2.0 / float64(rrfK+1+rank) }
-	rank := 0
-	for i, c := range words {
-		if i > 0 && c.score < words[i-1].score {
-			rank = i
-		}
-		scores[c.num] += share(rank)
-	}
-	rank = 0
-	var missing []int64
-	for i, n := range close {
-		if i > 0 && n.score < close[i-1].score {
-			rank = i
-		}
-		if _, ok := scores[n.passage]; !ok {
-			missing = append(missing, n.passage)
-		}
-		scores[n.passage] += share(rank)
-	}
-	list, err := byNumber(ctx, tx, missing)
-	if err != nil {
-		return nil, err
-	}
-	list = append(list, words...)
-	for i := range list {
-		list[i].score = scores[list[i].num]
-	}
-	slices.SortFunc(list, better)
-	return list, nil
-}
-
-// byNumber gives passages that were found by their vectors.
-func byNumber(ctx context.Context, tx *sql.Tx, nums []int64) ([]candidate, error) {
-	s, err := tx.PrepareContext(ctx, `
-		SELECT d.num, p.part, p.lead || p.text, d.id, d.title
-		FROM passages p JOIN documents d ON d.num = p.document WHERE p.num = ?`)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	list := make([]candidate, len(nums))
-	for i, num := range nums {
-		c := &list[i]
-		c.num = num
-		if err := s.QueryRowContext(ctx, num).Scan(&c.document, &c.part, &c.text, &c.id, &c.title); err != nil {
-			return nil, err
+	for _, list := range rankings {
+		rank := 0
+		for i, r := range list {
+			if i > 0 && r.score < list[i-1].score {
+				rank = i
+			}
+			scores[r.passage] += (rrfK + 1) / float64(rrfK+1+rank) / float64(len(rankings))
 		}
 	}
-	return list, nil
-}
-
-// better orders candidates: the best first, equal ones by their ids.
-func better(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id), cmp.Compare(a.part, b.part))
+	out := make([]ranked, 0, len(scores))
+	for passage, score := range scores {
+		out = append(out, ranked{passage, score})
+	}
+	return out
 }

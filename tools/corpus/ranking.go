@@ -1,12 +1,12 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
+	"encoding/binary"
 	"math"
 	"slices"
-	"sort"
 )
 
 // The parameters of BM25, as usual, and how much more a term in the title
@@ -17,22 +17,16 @@ const (
 	titleWeight = 3
 )
 
-// maxMatches is about how many passages FTS5 scores for one query. That takes
-// some microseconds a passage, and words like "the" are in most of them.
-const maxMatches = 10_000
-
-// A ranking scores the passages for one query by BM25, with Lucene's weight of
-// a term, ln(1 + (N-n+0.5)/(n+0.5)). FTS5 only finds the candidates: its own
-// weight, without the "1 +", is nothing for a term in half of the passages,
-// and in a folder of a few notes that is many a term.
+// A ranking scores all passages for one query by BM25, with Lucene's weight of a
+// term, ln(1 + (N-n+0.5)/(n+0.5)). The usual one, without the "1 +", is nothing
+// for a term in half of the passages, and in a folder of a few notes that is
+// many a term. No passage is passed over: the ranking is exact.
 type ranking struct {
-	terms   []term
+	lists   []postingList // of the terms that occur, in the order of the query
 	weights []float64
+	chunks  []int64 // that have any of the terms
 	average float64 // terms of a passage
 	changes int64   // of the index so far
-	// expression is what FTS5 looks up: the terms that occur, without the most
-	// frequent where they occur too often. It is empty if none occurs.
-	expression string
 }
 
 func newRanking(ctx context.Context, tx *sql.Tx, terms []term) (*ranking, error) {
@@ -42,72 +36,110 @@ func newRanking(ctx context.Context, tx *sql.Tx, terms []term) (*ranking, error)
 		return nil, err
 	}
 	r.average = max(1, words/max(1, passages))
-	var counts []int
-	for i, t := range terms {
-		var n int
-		const count = "SELECT count(*) FROM terms WHERE terms MATCH ?"
-		if err := tx.QueryRowContext(ctx, count, match(terms[i:i+1])).Scan(&n); err != nil {
-			return nil, fmt.Errorf("term %q: %w", t.text, err)
+	for _, t := range terms {
+		list, err := readPostings(ctx, tx, t)
+		if err != nil {
+			return nil, err
 		}
-		if n > 0 {
-			r.terms = append(r.terms, t)
-			r.weights = append(r.weights, math.Log(1+max(0, passages-float64(n)+0.5)/(float64(n)+0.5)))
-			counts = append(counts, n)
+		n := float64(list.count())
+		if n == 0 {
+			continue
+		}
+		r.lists = append(r.lists, list)
+		r.weights = append(r.weights, math.Log(1+max(0, passages-n+0.5)/(n+0.5)))
+		for chunk := range list {
+			r.chunks = append(r.chunks, chunk)
 		}
 	}
-	r.expression = match(rarest(r.terms, counts))
+	slices.Sort(r.chunks)
+	r.chunks = slices.Compact(r.chunks)
 	return r, nil
 }
 
-// rarest gives the terms that together occur in maxMatches passages at most,
-// the rarest before others, and at least one.
-func rarest(terms []term, counts []int) []term {
-	order := make([]int, len(terms))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(i, j int) bool { return counts[order[i]] < counts[order[j]] })
-	sum, n := 0, 0
-	for n < len(order) && (n == 0 || sum+counts[order[n]] <= maxMatches) {
-		sum += counts[order[n]]
-		n++
-	}
-	var kept []term
-	for _, i := range order[:n] {
-		kept = append(kept, terms[i])
-	}
-	return kept
-}
-
-// sort scores the candidates by all terms of the query, and puts the best
-// first. Equal ones are in the order of their ids.
-func (r *ranking) sort(list []candidate) {
-	for i := range list {
-		list[i].score = r.of(list[i].title, list[i].text)
-	}
-	slices.SortFunc(list, better)
-}
-
-// of is the score of one passage.
-func (r *ranking) of(title, text string) float64 {
-	found := make([]float64, len(r.terms))
-	length := 0.0
-	count := func(text string, weight float64) {
-		eachTerm(text, false, func(t term) {
-			length++
-			for i, q := range r.terms {
-				if q.matches(t.text) {
-					found[i] += weight
-				}
+// best gives the n passages that score best, the best first, and whether these
+// are all that have a term of the query.
+func (r *ranking) best(ctx context.Context, tx *sql.Tx, n int) (list []ranked, all bool, err error) {
+	top := newBest(n)
+	scores := make([]float64, chunkSize)
+	norms := make([]float64, chunkSize)
+	for _, chunk := range r.chunks {
+		if err := r.norms(ctx, tx, chunk, norms); err != nil {
+			return nil, false, err
+		}
+		for i, l := range r.lists {
+			weight := r.weights[i] * (bm25K1 + 1)
+			for data := l[chunk]; len(data) >= postingBytes; data = data[postingBytes:] {
+				low, f := binary.LittleEndian.Uint16(data), float64(data[2])
+				scores[low] += weight * f / (f + norms[low])
 			}
-		})
+		}
+		for low, score := range scores {
+			if score > 0 {
+				top.add(ranked{chunk<<chunkBits | int64(low), score})
+				scores[low] = 0
+			}
+		}
 	}
-	count(title, titleWeight)
-	count(text, 1)
-	norm := bm25K1 * (1 - bm25B + bm25B*length/r.average)
-	score := 0.0
-	for i, f := range found {
-		score += r.weights[i] * f * (bm25K1 + 1) / (f + norm)
+	top.settle()
+	return top.list, top.seen <= n, nil
+}
+
+// norms gives what the lengths of a chunk's passages mean for their scores.
+func (r *ranking) norms(ctx context.Context, tx *sql.Tx, chunk int64, norms []float64) error {
+	var data sql.RawBytes
+	rows, err := tx.QueryContext(ctx, "SELECT data FROM lengths WHERE chunk = ?", chunk)
+	if err != nil {
+		return err
 	}
-	return score
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&data); err != nil {
+			return err
+		}
+		for i := 0; i < len(data)/2 && i < len(norms); i++ {
+			norms[i] = bm25K1 * (1 - bm25B + bm25B*float64(binary.LittleEndian.Uint16(data[2*i:]))/r.average)
+		}
+	}
+	return rows.Err()
+}
+
+// A ranked passage is one with a score: the higher the better.
+type ranked struct {
+	passage int64 // its number
+	score   float64
+}
+
+// best keeps the n best of many.
+type best struct {
+	n    int
+	list []ranked
+	seen int
+	bar  float64 // what the n-th best had when it was last looked at
+}
+
+func newBest(n int) *best { return &best{n: n, bar: math.Inf(-1)} }
+
+func (b *best) add(r ranked) {
+	b.seen++
+	if r.score < b.bar {
+		return
+	}
+	b.list = append(b.list, r)
+	if len(b.list) >= 2*b.n+64 {
+		b.settle()
+	}
+}
+
+// settle puts the best first, equal ones in the order of their numbers, and
+// drops the others.
+func (b *best) settle() {
+	slices.SortFunc(b.list, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.passage, y.passage))
+	})
+	if len(b.list) > b.n {
+		b.list = b.list[:b.n]
+	}
+	if len(b.list) == b.n && b.n > 0 {
+		b.bar = b.list[b.n-1].score
+	}
 }

@@ -1,8 +1,10 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 	"strconv"
 )
 
@@ -32,8 +34,7 @@ type Found struct {
 // better; equal ones are in the order of their ids. A document comes up once,
 // with its best passage, as long as there are k documents to show, and no two
 // hits look the same. Queries are words without any syntax; what is longer
-// than 10 kB or 64 distinct terms is cut, and in a large corpus very frequent
-// words do not count where there are rarer ones.
+// than 10 kB or 64 distinct terms is cut.
 //
 // With an Embedder the ranks by words and those by vectors are fused, and scores
 // are at most 1.
@@ -70,66 +71,75 @@ func (x *Index) Search(ctx context.Context, queries []string, k int) ([]Found, e
 // hits asks for more passages until there are enough documents among them.
 func hits(ctx context.Context, tx *sql.Tx, query []term, k int) ([]Hit, error) {
 	r, err := newRanking(ctx, tx, query)
-	if err != nil || r.expression == "" {
+	if err != nil {
 		return nil, err
 	}
 	for limit := 4*k + 100; ; limit *= 4 {
-		last := limit >= maxCandidates
-		list, all, err := candidates(ctx, tx, r.expression, limit, last)
+		best, all, err := r.best(ctx, tx, limit)
 		if err != nil {
 			return nil, err
 		}
-		r.sort(list)
-		if found := choose(list, query, k); len(found) == k || all || last {
+		last := all || limit >= maxCandidates
+		if !last {
+			best = complete(best)
+		}
+		list, err := candidates(ctx, tx, best)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(list, better)
+		if found := choose(list, query, k); len(found) == k || last {
 			return found, nil
 		}
 	}
 }
 
-// maxCandidates bounds the passages that are ranked for one query.
+// maxCandidates bounds the passages that are looked at for one query.
 const maxCandidates = 4096
 
-// A candidate is a passage that has terms of the query.
-type candidate struct {
-	document  int64
-	num       int64 // of the passage
-	part      int
-	id, title string
-	text      string  // of the passage, with its lead
-	rank      float64 // as FTS5 gives it: the lower the better
-	score     float64 // the higher the better
-}
-
-// candidates gives the passages that FTS5 ranks best, and whether these are
-// all. Among passages of the same rank it would choose by their numbers, which
-// depend on when they were indexed; so the lowest rank is left out where the
-// list breaks off, unless broken says to take it as it is.
-func candidates(ctx context.Context, tx *sql.Tx, expression string, limit int, broken bool) (list []candidate, all bool, err error) {
-	rows, err := tx.QueryContext(ctx, `
-		SELECT d.num, p.num, p.part, p.lead || p.text, d.id, d.title, s.score
-		FROM (SELECT rowid AS num, rank AS score FROM terms WHERE terms MATCH ? ORDER BY rank LIMIT ?) s
-		JOIN passages p ON p.num = s.num
-		JOIN documents d ON d.num = p.document
-		ORDER BY s.score`, expression, limit)
-	if err != nil {
-		return nil, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c candidate
-		if err := rows.Scan(&c.document, &c.num, &c.part, &c.text, &c.id, &c.title, &c.rank); err != nil {
-			return nil, false, err
-		}
-		list = append(list, c)
-	}
-	if len(list) < limit || broken {
-		return list, len(list) < limit, rows.Err()
-	}
+// complete takes the last ones off a list that breaks off: among passages of the
+// same score it would choose by their numbers, which depend on when they were
+// indexed.
+func complete(list []ranked) []ranked {
 	n := len(list)
-	for n > 0 && list[n-1].rank == list[limit-1].rank {
+	for n > 0 && list[n-1].score == list[len(list)-1].score {
 		n--
 	}
-	return list[:n], false, rows.Err()
+	return list[:n]
+}
+
+// A candidate is a passage that may answer a query.
+type candidate struct {
+	document  int64
+	part      int
+	id, title string
+	text      string // of the passage, with its lead
+	ranked
+}
+
+// candidates gives what is shown of passages.
+func candidates(ctx context.Context, tx *sql.Tx, best []ranked) ([]candidate, error) {
+	s, err := tx.PrepareContext(ctx, `
+		SELECT d.num, p.part, p.lead || p.text, d.id, d.title
+		FROM passages p JOIN documents d ON d.num = p.document WHERE p.num = ?`)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	list := make([]candidate, len(best))
+	for i, r := range best {
+		c := &list[i]
+		c.ranked = r
+		if err := s.QueryRowContext(ctx, r.passage).Scan(&c.document, &c.part, &c.text, &c.id, &c.title); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// better orders candidates: the best first, equal ones by their ids.
+func better(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id), cmp.Compare(a.part, b.part))
 }
 
 // choose takes k candidates that look different: each document's best passage,

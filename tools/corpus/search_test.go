@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -116,10 +115,10 @@ func TestHostileQueries(t *testing.T) {
 	}
 }
 
-// Where words are so frequent that not all are looked up, the rare one still
-// decides, and thousands of equal hits are in the order of their ids.
+// The rare word decides among very frequent ones, and thousands of equal hits are
+// in the order of their ids.
 func TestVeryFrequentWords(t *testing.T) {
-	const n = 3500 // three frequent words: more than maxMatches
+	const n = 3500
 	var b strings.Builder
 	for i := range n {
 		rare := ""
@@ -137,34 +136,6 @@ func TestVeryFrequentWords(t *testing.T) {
 	}
 	if got := ids(t, x, "island"); got != "0000 0001 0002 0003 0004 0005 0006 0007 0008 0009" {
 		t.Errorf("found %q", got)
-	}
-}
-
-func TestRarest(t *testing.T) {
-	terms := []term{{text: "the"}, {text: "whale"}, {text: "of"}, {text: "sea"}}
-	tests := []struct {
-		counts []int
-		want   string
-	}{
-		{[]int{100, 2, 50, 10}, `"the" OR "whale" OR "of" OR "sea"`},
-		{[]int{9000, 2, 8000, 1500}, `"whale" OR "of" OR "sea"`},
-		{[]int{9000, 20_000, 30_000, 10_001}, `"the"`},
-		{[]int{90_000, 20_000, 30_000, 10_001}, `"sea"`},
-	}
-	for _, tt := range tests {
-		var list []string
-		for _, r := range rarest(terms, tt.counts) {
-			list = append(list, match([]term{r}))
-		}
-		sort.Strings(list)
-		want := strings.Split(tt.want, " OR ")
-		sort.Strings(want)
-		if strings.Join(list, " ") != strings.Join(want, " ") {
-			t.Errorf("of %v: %v, want %s", tt.counts, list, tt.want)
-		}
-	}
-	if got := rarest(nil, nil); len(got) != 0 {
-		t.Errorf("of nothing: %v", got)
 	}
 }
 

@@ -19,15 +19,12 @@ import (
 // a document; an index of another version is built anew.
 const (
 	applicationID = 0x73746770 // "stgp"
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // The index. The texts of a document's passages, joined, are its text; lead is
-// the end of the passage before, which is searched with it. terms has the
-// searchable words of a passage under the passage's number. These are cut into
-// terms already, so the tokenizer only has to split at spaces. A row of it is
-// deleted by giving its words again: FTS5's "contentless_delete" would be
-// simpler, but leaves deleted rows in the statistics of bm25().
+// the end of the passage before, which is searched with it. postings.go tells
+// what is in postings and lengths.
 //
 // A vector belongs to a text, not to a passage: a text that moves or comes back
 // needs no new one. embedded says which passage has which. Passages are numbered
@@ -62,16 +59,19 @@ CREATE TABLE passages(
 	document INTEGER NOT NULL,
 	part INTEGER NOT NULL,
 	lead TEXT NOT NULL,
-	text TEXT NOT NULL,
-	terms INTEGER NOT NULL);
+	text TEXT NOT NULL);
 CREATE INDEX passages_document ON passages(document, part);
 CREATE TABLE vectors(
 	num INTEGER PRIMARY KEY,
 	hash BLOB NOT NULL UNIQUE,
 	vector BLOB NOT NULL);
 CREATE TABLE embedded(passage INTEGER PRIMARY KEY, vector INTEGER NOT NULL);
-CREATE VIRTUAL TABLE terms USING fts5(title, text, content='', tokenize='ascii');
-INSERT INTO terms(terms, rank) VALUES('rank', 'bm25(3.0, 1.0)');`
+CREATE TABLE postings(
+	term TEXT NOT NULL,
+	chunk INTEGER NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY(term, chunk)) WITHOUT ROWID;
+CREATE TABLE lengths(chunk INTEGER PRIMARY KEY, data BLOB NOT NULL);`
 
 // Why an index was thrown away.
 const (
@@ -241,13 +241,13 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 			return "", err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "INSERT INTO meta VALUES(?, 0, 0, 1, 0, '', '')", corpus)
+	_, err = conn.ExecContext(ctx, "INSERT INTO meta VALUES(?, 0, 0, 0, 0, '', '')", corpus)
 	return note, err
 }
 
-// drop removes all tables. Those of the full-text index go with it.
+// drop removes all tables, those of older versions too.
 func drop(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range []string{"terms", "embedded", "vectors", "passages", "documents", "files", "meta"} {
+	for _, table := range []string{"terms", "postings", "lengths", "embedded", "vectors", "passages", "documents", "files", "meta"} {
 		if _, err := conn.ExecContext(ctx, "DROP TABLE IF EXISTS "+table); err != nil {
 			return err
 		}

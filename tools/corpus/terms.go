@@ -120,20 +120,6 @@ func floor(s string, n int) int {
 	return n
 }
 
-// searchable is what the full-text index gets for a text, and how many terms
-// that is.
-func searchable(text string) (string, int) {
-	var b strings.Builder
-	b.Grow(len(text))
-	n := 0
-	eachTerm(text, false, func(t term) {
-		b.WriteString(t.text)
-		b.WriteByte(' ')
-		n++
-	})
-	return b.String(), n
-}
-
 // Bounds of a query. It was written by a model, or by a page the model read.
 const (
 	maxQueryBytes = 10 << 10
@@ -152,22 +138,4 @@ func queryTerms(query string) []term {
 		}
 	})
 	return list
-}
-
-// match writes the expression for FTS5: any of the terms, each a quoted string,
-// so that nothing in it has a meaning.
-func match(terms []term) string {
-	var b strings.Builder
-	for i, t := range terms {
-		if i > 0 {
-			b.WriteString(" OR ")
-		}
-		b.WriteByte('"')
-		b.WriteString(strings.ReplaceAll(t.text, `"`, `""`))
-		b.WriteByte('"')
-		if t.prefix {
-			b.WriteByte('*')
-		}
-	}
-	return b.String()
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/viterin/vek/vek32"
@@ -19,12 +18,6 @@ type vectors struct {
 	values   []float32 // row after row
 	passages []int64   // their numbers
 	rows     []int32   // the row of each passage; several may share one
-}
-
-// A near passage is close to a query. score is the cosine.
-type near struct {
-	passage int64
-	score   float32
 }
 
 // vectorsOf gives the vectors as the transaction sees them. They are read when
@@ -99,27 +92,18 @@ func each(ctx context.Context, tx *sql.Tx, query string, scan func(*sql.Rows) er
 }
 
 // nearest gives the n passages whose vectors are closest to that of a query,
-// the closest first. Equal ones are in the order of their numbers.
-func (v *vectors) nearest(query []float32, n int) []near {
+// the closest first, by the cosine.
+func (v *vectors) nearest(query []float32, n int) []ranked {
 	if v.width == 0 || len(query) != v.width {
 		return nil
 	}
 	scores := v.scores(query)
-	var best []near
+	top := newBest(n)
 	for i, p := range v.passages {
-		c := near{p, scores[v.rows[i]]}
-		if len(best) == n && c.score <= best[n-1].score {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, c, func(a, b near) int {
-			if a.score >= b.score { // what came first stays before its equals
-				return -1
-			}
-			return 1
-		})
-		best = slices.Insert(best, at, c)[:min(n, len(best)+1)]
+		top.add(ranked{p, float64(scores[v.rows[i]])})
 	}
-	return best
+	top.settle()
+	return top.list
 }
 
 // scores are the dot products of a query with all rows.

@@ -12,28 +12,25 @@ type writer struct {
 	byPath     *sql.Stmt
 	document   *sql.Stmt
 	passage    *sql.Stmt
-	terms      *sql.Stmt
 	passages   *sql.Stmt
-	unterms    *sql.Stmt
 	statements []*sql.Stmt
 
-	// What the transaction adds to the sums in meta.
+	// What the transaction adds to the sums in meta, and to the inverted index.
 	addedPassages, addedTerms int
-	next                      int64 // the number of the next passage; zero before it is looked up
+	postings                  postings
+	next                      int64 // the number of the next passage; -1 before it is looked up
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
-	w := &writer{conn: conn}
+	w := &writer{conn: conn, postings: newPostings(), next: -1}
 	for _, p := range []struct {
 		to    **sql.Stmt
 		query string
 	}{
 		{&w.byPath, "SELECT num, size, mtime, hash, collided, skips FROM files WHERE path = ?"},
 		{&w.document, "INSERT INTO documents(id, file, title) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING"},
-		{&w.passage, "INSERT INTO passages(num, document, part, lead, text, terms) VALUES(?, ?, ?, ?, ?, ?)"},
-		{&w.terms, "INSERT INTO terms(rowid, title, text) VALUES(?, ?, ?)"},
+		{&w.passage, "INSERT INTO passages(num, document, part, lead, text) VALUES(?, ?, ?, ?, ?)"},
 		{&w.passages, "SELECT num, lead || text FROM passages WHERE document = ?"},
-		{&w.unterms, "INSERT INTO terms(terms, rowid, title, text) VALUES('delete', ?, ?, ?)"},
 	} {
 		s, err := conn.PrepareContext(ctx, p.query)
 		if err != nil {
@@ -164,29 +161,31 @@ func (w *writer) some(ctx context.Context, file int64) ([]stored, error) {
 	return list, rows.Err()
 }
 
-// forget removes a document. The full-text index wants to be told the words
-// that it is to forget.
+// forget removes a document.
 func (w *writer) forget(ctx context.Context, d stored) error {
 	rows, err := w.passages.QueryContext(ctx, d.num)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	title, titleTerms := searchable(d.title)
 	for rows.Next() {
 		var num int64
 		var text string
 		if err := rows.Scan(&num, &text); err != nil {
 			return err
 		}
-		words, terms := searchable(text)
-		if _, err := w.unterms.ExecContext(ctx, num, title, words); err != nil {
-			return err
-		}
-		w.count(-1, -titleTerms-terms)
+		c := countTerms(d.title, text)
+		w.postings.remove(num, c)
+		w.addedPassages--
+		w.addedTerms -= c.length
 	}
 	if err := rows.Err(); err != nil {
 		return err
+	}
+	if w.postings.pending >= maxPending {
+		if err := w.postings.write(ctx, w.conn); err != nil {
+			return err
+		}
 	}
 	for _, statement := range []string{
 		"DELETE FROM embedded WHERE passage IN (SELECT num FROM passages WHERE document = ?)",
@@ -214,34 +213,37 @@ func (w *writer) insert(ctx context.Context, file int64, d Document) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	title, titleTerms := searchable(d.Title)
 	list := overlapping(d.Text)
 	for i, p := range list {
 		part := i + 1
 		if len(list) == 1 {
 			part = 0
 		}
-		lead, text := d.Text[p.lead:p.start], d.Text[p.start:p.end]
-		words, terms := searchable(d.Text[p.lead:p.end])
 		row, err := w.number(ctx)
 		if err != nil {
 			return false, err
 		}
-		if _, err := w.passage.ExecContext(ctx, row, num, part, lead, text, titleTerms+terms); err != nil {
+		lead, text := d.Text[p.lead:p.start], d.Text[p.start:p.end]
+		if _, err := w.passage.ExecContext(ctx, row, num, part, lead, text); err != nil {
 			return false, err
 		}
-		if _, err := w.terms.ExecContext(ctx, row, title, words); err != nil {
-			return false, err
-		}
-		w.count(1, titleTerms+terms)
+		c := countTerms(d.Title, d.Text[p.lead:p.end])
+		w.postings.add(row, c)
+		w.addedPassages++
+		w.addedTerms += c.length
 	}
 	return true, nil
 }
 
 // number gives the number of a new passage.
 func (w *writer) number(ctx context.Context) (int64, error) {
-	if w.next == 0 {
+	if w.next < 0 {
 		if err := w.conn.QueryRowContext(ctx, "SELECT next FROM meta").Scan(&w.next); err != nil {
+			return 0, err
+		}
+	}
+	if w.postings.full(w.next) {
+		if err := w.postings.write(ctx, w.conn); err != nil {
 			return 0, err
 		}
 	}
@@ -249,17 +251,15 @@ func (w *writer) number(ctx context.Context) (int64, error) {
 	return w.next - 1, nil
 }
 
-// count notes passages that were added, and the terms in them.
-func (w *writer) count(passages, terms int) {
-	w.addedPassages += passages
-	w.addedTerms += terms
-}
-
-// total keeps the sums that ranking needs. It belongs before each commit.
+// total writes the postings and the sums that ranking needs. It belongs before
+// each commit.
 func (w *writer) total(ctx context.Context) error {
+	if err := w.postings.write(ctx, w.conn); err != nil {
+		return err
+	}
 	_, err := w.conn.ExecContext(ctx, `UPDATE meta
 		SET passages = passages + ?, terms = terms + ?, next = max(next, ?), changes = changes + 1`,
 		w.addedPassages, w.addedTerms, w.next)
-	w.addedPassages, w.addedTerms, w.next = 0, 0, 0
+	w.addedPassages, w.addedTerms, w.next = 0, 0, -1
 	return err
 }
