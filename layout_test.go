@@ -40,6 +40,7 @@ var rules = []struct {
 	{"stopgap/tools/files", []string{"stopgap/tools", "stopgap/tools/document", "stopgap/tools/goal"}},
 	{"stopgap/tools/fetch", []string{"golang.org/x/text/..."}},
 	{"stopgap/tools/mcp", []string{"stopgap/tools", "github.com/modelcontextprotocol/go-sdk/..."}},
+	{"stopgap/tools/own", []string{"stopgap/tools", "stopgap/tools/sandbox", "github.com/goccy/go-yaml"}},
 	{"stopgap/tools/project", []string{"stopgap/tools"}},
 	{"stopgap/tools/sandbox", []string{"golang.org/x/sys/unix"}},
 	{"stopgap/tools/python", []string{"stopgap/tools", "stopgap/tools/sandbox", "github.com/dustin/go-humanize"}},

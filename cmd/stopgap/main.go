@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"stopgap/tools/document"
+	"stopgap/tools/sandbox"
 )
 
 func main() {
 	document.Child()          // comes back unless this process parses a file
+	sandbox.Child()           // comes back unless this process begins a sandbox
 	log.SetOutput(io.Discard) // net/http logs what a server sends past the end of an answer
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

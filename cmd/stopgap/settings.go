@@ -33,12 +33,16 @@ type settings struct {
 	values      []string
 	maxQuestion uint64
 
-	corpus     string
-	index      string
-	embed      string
-	tools      []string
-	allow      []string
-	folder     string
+	corpus string
+	index  string
+	embed  string
+	tools  []string
+	allow  []string
+	folder string
+	// toolFile declares more tools; configPath is the configuration file, beside
+	// which such a file is looked for.
+	toolFile   string
+	configPath string
 	converters []string
 	yes        bool // tools with side effects need not ask; never a setting
 
@@ -126,6 +130,7 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.StringVar(&s.embed, "embed", s.embed, "search by vectors too, from this embedding model: "+corpus.EmbedForms)
 		f.Var(words{&s.tools, "NAME,…", checkStop}, "tools", "give the model these tools: names of tools, families or MCP servers")
 		f.Var(words{&s.allow, "net,files,code", checkCapability}, "allow", "what the tools may reach: the network, files below --folder, programs")
+		f.StringVar(&s.toolFile, "tool-file", s.toolFile, "the YAML `FILE` that declares your own tools and MCP servers (default tools.yaml beside the configuration)")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
 		f.Var(list{&s.converters, "EXT=COMMAND", checkConverter}, "converter", "read files of a type with a command, as in 'doc=catdoc {file}' (repeatable)")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
@@ -206,6 +211,7 @@ func settingNames() []string {
 // settle fills the settings from the environment and the configuration file
 // where the command line is silent.
 func (a *app) settle(cmd *cobra.Command, s *settings) error {
+	s.configPath, _ = a.configPath(cmd)
 	file, err := a.configFile(cmd)
 	if err != nil {
 		return err

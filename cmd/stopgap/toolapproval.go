@@ -17,6 +17,7 @@ import (
 type approver struct {
 	app     *app
 	yes     bool     // all calls are allowed
+	silent  bool     // nobody is asked
 	spinner *spinner // that must not draw over the question; nil for none
 
 	mu     sync.Mutex
@@ -66,7 +67,7 @@ const askedBytes = 4000
 
 // ask asks on the terminal, whatever standard input is.
 func (p *approver) ask(ctx context.Context, call tools.Call) (string, error) {
-	if !isTerminal(p.app.stderr) {
+	if p.silent || !isTerminal(p.app.stderr) {
 		return "", errNobody
 	}
 	tty, closeTTY, err := p.terminal()

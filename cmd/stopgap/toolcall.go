@@ -99,7 +99,7 @@ func (a *app) callTool(ctx context.Context, s *settings, args []string, asJSON b
 		call.Arguments = json.RawMessage(text)
 	}
 	s.tools = []string{call.Name}
-	k, err := a.prepareCall(ctx, s)
+	k, err := a.prepareTools(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (a *app) callTool(ctx context.Context, s *settings, args []string, asJSON b
 	return err
 }
 
-// prepareCall makes a kit with tools. A model is chosen when one of them asks it
+// prepareTools makes a kit for tools alone. A model is chosen when one of them asks it
 // something.
-func (a *app) prepareCall(ctx context.Context, s *settings) (*kit, error) {
+func (a *app) prepareTools(ctx context.Context, s *settings) (*kit, error) {
 	k, err := a.prepare(ctx, s, false)
 	if err != nil || s.model == "" {
 		return k, err

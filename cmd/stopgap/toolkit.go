@@ -27,6 +27,8 @@ func families() []family {
 	return []family{
 		{"corpus", openCorpusTools},
 		{"project", openProjectTools},
+		{"own", openOwnTools},
+		{"mcp", openMCPTools},
 		{"files", openFilesTools},
 	}
 }
@@ -41,6 +43,7 @@ type workshop struct {
 	listing bool
 	// model answers ask; nil where there is none.
 	model func(ctx context.Context, prompt string, schema json.RawMessage) (string, error)
+	file  *toolFile // once it has been read
 	// closers are run when the tools are no longer used, the last one first.
 	closers []func()
 }
@@ -55,8 +58,11 @@ func (w *workshop) close() {
 
 // wants reports whether --tools names something: a tool, a family or a server,
 // itself or one of its tools, whose names go on with a dot.
-func (w *workshop) wants(name string) bool {
-	return w.listing || slices.ContainsFunc(w.wanted, func(want string) bool {
+func (w *workshop) wants(name string) bool { return w.listing || w.named(name) }
+
+// named is wants without listing: what is started or reached has to be named.
+func (w *workshop) named(name string) bool {
+	return slices.ContainsFunc(w.wanted, func(want string) bool {
 		return want == name || strings.HasPrefix(want, name+".")
 	})
 }

@@ -56,7 +56,7 @@ Exit codes: those of "stopgap run".`,
 		},
 	}
 	addFlags(cmd, s, groupModel)
-	addSome(cmd, s, groupTools, "allow", "folder")
+	addSome(cmd, s, groupTools, "allow", "tool-file", "folder")
 	addFlags(cmd, s, groupOutput)
 	ownFlags(cmd, func(p *pflag.FlagSet) {
 		p.BoolVar(&s.yes, "yes", false, "let tools change things without asking first")
@@ -184,7 +184,7 @@ Without --run it is the last run of the file that has no end.`,
 		},
 	}
 	addFlags(cmd, s, groupModel)
-	addSome(cmd, s, groupTools, "allow", "folder")
+	addSome(cmd, s, groupTools, "allow", "tool-file", "folder")
 	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")
 	ownFlags(cmd, func(p *pflag.FlagSet) {

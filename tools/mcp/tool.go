@@ -70,9 +70,9 @@ func (t *tool) Run(ctx context.Context, args json.RawMessage) (string, error) {
 	text := words(res)
 	if res.IsError {
 		if text == "" {
-			text = "it gives no reason"
+			text = "the server gives no reason"
 		}
-		return "", errors.New(text)
+		return "", errors.New(strings.TrimPrefix(text, "Error: "))
 	}
 	return text, nil
 }
