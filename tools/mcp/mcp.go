@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -261,9 +262,14 @@ func (s *Server) client() *http.Client {
 // program said before it ended.
 func (s *Server) explain(ctx context.Context, l *link, err error) error {
 	var refused *jsonrpc.Error
+	var lost *url.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &lost):
+		err = lost.Err // the rest is the address
+	case strings.Contains(err.Error(), "maximum line length"): // the library has no value for it
+		return fmt.Errorf("it sent a message larger than %d MiB", mostBytes>>20)
 	case errors.As(err, &refused):
 		return &jsonrpc.Error{Code: refused.Code, Message: "it says: " + cut(mute(refused.Message), 500)}
 	case l.process != nil && l.process.wait(grace):
