@@ -27,7 +27,6 @@ type scribe struct {
 	finish models.Finish
 	asked  []models.Request
 	wrote  [][]models.Token // one a request, as far as it was read
-	schema func(req models.Request) string
 }
 
 // Stream implements models.Model.
@@ -164,6 +163,7 @@ type journal struct {
 	path   string
 	w      *trace.Writer
 	ledger *runner.Ledger // of the run before
+	system string
 }
 
 func newJournal(t *testing.T) *journal {
@@ -173,7 +173,7 @@ func newJournal(t *testing.T) *journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &journal{T: t, path: path, w: w}
+	return &journal{T: t, path: path, w: w, system: "Be brief."}
 }
 
 // ask makes a run, which continues the one before where it is told to.
@@ -187,7 +187,7 @@ func (j *journal) ask(r *runner.Runner, question string, more bool) []runner.Eve
 		j.ledger = nil
 	}
 	var out []runner.Event
-	task := runner.Task{Question: question, System: "Be brief.", Date: "2026-01-02", Ledger: j.ledger}
+	task := runner.Task{Question: question, System: j.system, Date: "2026-01-02", Ledger: j.ledger}
 	for ev, err := range j.w.Run(j.Context(), trace.About{Version: "test", Model: "scribe", Format: r.Format.Name, Text: text}, r, task) {
 		if err != nil {
 			continue // Ended has told it
