@@ -42,6 +42,7 @@ var rules = []struct {
 	{"stopgap/tools/mcp", []string{"stopgap/tools", "github.com/modelcontextprotocol/go-sdk/..."}},
 	{"stopgap/tools/own", []string{"stopgap/tools", "stopgap/tools/sandbox", "github.com/goccy/go-yaml"}},
 	{"stopgap/tools/project", []string{"stopgap/tools"}},
+	{"stopgap/tools/shell", []string{"stopgap/tools", "stopgap/tools/sandbox"}},
 	{"stopgap/tools/sandbox", []string{"golang.org/x/sys/unix"}},
 	{"stopgap/tools/python", []string{"stopgap/tools", "stopgap/tools/sandbox", "github.com/dustin/go-humanize"}},
 	{"stopgap/runner", []string{"stopgap/models", "stopgap/stopping", "stopgap/template", "stopgap/tools"}},
@@ -49,6 +50,8 @@ var rules = []struct {
 	{"stopgap/internal/export", []string{"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template"}},
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/batch", []string{
+		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},

@@ -164,6 +164,15 @@ func (s *Set) Specs() []Spec {
 	return specs
 }
 
+// Tools gives the tools, in the order of NewSet.
+func (s *Set) Tools() []Tool {
+	list := make([]Tool, len(s.entries))
+	for i, e := range s.entries {
+		list[i] = e.tool
+	}
+	return list
+}
+
 // Options gives the bounds as NewSet got them.
 func (s *Set) Options() Options { return s.options }
 

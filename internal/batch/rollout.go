@@ -1,0 +1,229 @@
+package batch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"stopgap/internal/trace"
+	"stopgap/runner"
+	"stopgap/template"
+)
+
+// rollout makes a rollout, goes on with it, or finds its result in its journal.
+// The error is what ended the run; ErrLeft where the batch was left, and a
+// *FolderError where the journal cannot be written.
+func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
+	name := JournalName(j.Item, j.Rollout)
+	file := filepath.Join(w.Dir, filepath.FromSlash(name))
+	jn, err := openJournal(file)
+	if err != nil {
+		return Result{}, &FolderError{w.Dir, err}
+	}
+	defer jn.close()
+	if o, ok := jn.outcome(); ok {
+		return newResult(j, s.Name, name, o, nil), nil
+	}
+	r := *s.Runner
+	seed := j.Seed
+	r.Sampling.Seed, r.Session = &seed, fmt.Sprintf("%s-%d", w.session, worker)
+	task := s.Task
+	task.Question = w.Data.Items[j.item].Question
+
+	// What runs is left as a kill would leave it: nothing more is written, and
+	// then it is ended.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.left))
+	defer cancel()
+	stop := context.AfterFunc(w.left, func() { jn.close(); cancel() })
+	defer stop()
+
+	p := &player{work: w, worker: worker}
+	i := jn.unfinished()
+	w.events <- Started{worker, j, task.Question, s.Name, i >= 0}
+	var o runner.Outcome
+	if i >= 0 {
+		live := trace.Live{Model: r.Model, Version: s.About.Version}
+		if r.Tools != nil {
+			live.Tools, live.Approve = r.Tools.Tools(), r.Tools.Options().Approve
+		}
+		o, err = p.follow(trace.NewDeck(jn.runs).Resume(ctx, jn.w, i, live))
+		if unplayable(err) {
+			w.events <- Anew{worker, j, err.Error()}
+			i = -1
+		}
+	}
+	jn.runs = nil // they are as large as the run
+	if i < 0 {
+		o, err = p.follow(jn.w.Run(ctx, s.About, &r, task))
+	}
+	switch fault := jn.w.Err(); {
+	case w.left.Err() != nil && (fault != nil || o.Termination == "" || o.Termination == runner.TermCancelled):
+		return Result{}, ErrLeft
+	case fault != nil:
+		return Result{}, &FolderError{w.Dir, bare(fault)}
+	}
+	return newResult(j, s.Name, name, o, err), err
+}
+
+// unplayable reports whether a journal cannot be gone on with: another version
+// wrote it, or it is not whole.
+func unplayable(err error) bool {
+	return is[*trace.DivergedError](err) || is[*trace.HeaderError](err) || is[*trace.RecordError](err) ||
+		is[*trace.ToolError](err) || is[*trace.ContinuesError](err)
+}
+
+// A player follows a run.
+type player struct {
+	*work
+	worker int
+	turn   int
+	pieces int
+	told   time.Time
+}
+
+// movedTime is how often a rollout tells what it does.
+const movedTime = 100 * time.Millisecond
+
+// follow gives the outcome of a run. There is none where it never began.
+func (p *player) follow(events iter.Seq2[runner.Event, error]) (runner.Outcome, error) {
+	var o runner.Outcome
+	for ev, err := range events {
+		if err != nil {
+			return o, err
+		}
+		switch ev := ev.(type) {
+		case runner.Waiting:
+			p.move(ev.Turn, string(ev.Phase), false)
+		case runner.Text:
+			p.pieces++
+			doing := "writing"
+			if ev.Span == template.SpanThink {
+				doing = "thinking"
+			}
+			p.move(ev.Turn, doing, false)
+		case runner.Called:
+			p.move(ev.Turn, "running "+ev.Name, true)
+		case runner.Ended:
+			o = ev.Outcome
+			o.Ledger = nil
+		}
+	}
+	return o, nil
+}
+
+// move tells what the rollout does, at most so often. What takes long is told
+// at once.
+func (p *player) move(turn int, doing string, long bool) {
+	if turn != p.turn {
+		p.turn, p.pieces = turn, 0
+	}
+	now := time.Now()
+	if !long && now.Sub(p.told) < movedTime {
+		return
+	}
+	p.told = now
+	p.tell(Moved{p.worker, turn, doing, p.pieces})
+}
+
+// A rolloutJournal is the journal of a rollout. A rollout that was made again
+// has several runs in it, of which the last one counts.
+type rolloutJournal struct {
+	w    *trace.Writer
+	runs []trace.Run
+}
+
+// openJournal opens a journal. One that is damaged is put aside: it is told by
+// nobody what stood there.
+func openJournal(file string) (*rolloutJournal, error) {
+	w, err := trace.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	j := &rolloutJournal{w: w}
+	info, err := os.Stat(file)
+	if err == nil && (info.Size() == 0 || !info.Mode().IsRegular()) {
+		return j, nil
+	}
+	if err == nil {
+		j.runs, err = trace.ReadFile(file)
+	}
+	if !is[*trace.FormatError](err) {
+		return j, err
+	}
+	j.runs = nil
+	_ = w.Close() // nothing was written
+	if err := os.Rename(file, file+".damaged"); err != nil {
+		return nil, err
+	}
+	j.w, err = trace.Open(file)
+	return j, err
+}
+
+// close puts the journal on the disk. It may be called again.
+func (j *rolloutJournal) close() { _ = j.w.Close() } // its error stands in w.Err
+
+// last is the last run that has a header, nil for none.
+func (j *rolloutJournal) last() int {
+	for i := len(j.runs) - 1; i >= 0; i-- {
+		if j.runs[i].Header.ID != "" { // else its header was cut off
+			return i
+		}
+	}
+	return -1
+}
+
+// unfinished is the run that may be gone on with, -1 for none.
+func (j *rolloutJournal) unfinished() int {
+	if i := j.last(); i >= 0 && !j.runs[i].Ended() {
+		return i
+	}
+	return -1
+}
+
+// outcome is that of a run that has its end, and is a result: its process was
+// killed before the ledger had it.
+func (j *rolloutJournal) outcome() (runner.Outcome, bool) {
+	i := j.last()
+	if i < 0 || !j.runs[i].Ended() {
+		return runner.Outcome{}, false
+	}
+	o, ok := outcomeOf(&j.runs[i])
+	return o, ok && o.Error == "" && o.Termination != runner.TermCancelled
+}
+
+// outcomeOf is how a run ended.
+func outcomeOf(run *trace.Run) (runner.Outcome, bool) {
+	ev, err := run.Records[len(run.Records)-1].RunnerEvent()
+	ended, ok := ev.(runner.Ended)
+	return ended.Outcome, ok && err == nil
+}
+
+// JournalName is where the journal of a rollout is, below the batch's folder,
+// with slashes.
+func JournalName(item string, rollout int) string {
+	return path.Join(journalFolder, fmt.Sprintf("%s-%d.trace", fileName(item), rollout))
+}
+
+// fileName makes a name of an id that every file system takes and keeps apart
+// from others.
+func fileName(id string) string {
+	const most = 60 // bytes
+	plain := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' {
+			return c
+		}
+		return '_'
+	}, strings.ToLower(id))
+	if plain == id && len(id) <= most && !strings.HasPrefix(id, ".") {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return strings.TrimLeft(plain[:min(len(plain), most)], ".") + "~" + hex.EncodeToString(sum[:4])
+}
