@@ -113,12 +113,17 @@ func (b *box) appendFolders(list []mount) ([]mount, error) {
 		}
 		list = append(list, m)
 	}
-	for _, path := range b.protected() {
-		m, err := hosted(readOnly, path)
-		if err != nil {
-			return nil, err
+	for _, folder := range b.command.Write {
+		for _, path := range append([]string{filepath.Join(folder, ".git")}, b.command.Protect...) {
+			if !within(filepath.Clean(path), filepath.Clean(folder)) {
+				continue
+			}
+			guards, err := b.guard(folder, path)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, guards...)
 		}
-		list = append(list, m)
 	}
 	return list, nil
 }
@@ -172,10 +177,4 @@ func checkWritable(path string) error {
 		}
 	}
 	return nil
-}
-
-// protected are paths in writable folders that stay as they are.
-func (b *box) protected() []string {
-	var list []string
-	return list
 }

@@ -91,6 +91,7 @@ type box struct {
 	command Command
 	extra   []*os.File // descriptors of the first process inside, from 3 on
 	ours    []*os.File // our ends
+	held    []*os.File // empty folders in the place of what must not be made
 	settle  sync.WaitGroup
 	status  bytes.Buffer // what the stage reports
 	info    *os.File     // where bubblewrap tells its first process inside
@@ -256,6 +257,7 @@ func (b *box) close() {
 		_ = f.Close() // most are closed already
 	}
 	b.settle.Wait()
+	b.release()
 }
 
 // judge reads how the stage fared.

@@ -20,7 +20,7 @@ import (
 const watchInterval = 20 * time.Millisecond
 
 // maxFiles is how many files WorkDir may have: each takes memory of the kernel.
-const maxFiles = 1 << 16
+const maxFiles = 1 << 15
 
 var pageSize = int64(os.Getpagesize())
 
