@@ -39,6 +39,11 @@ var rules = []struct {
 		"github.com/gogs/chardet", "golang.org/x/net/html/...", "golang.org/x/text/...", "golang.org/x/sys/..."}},
 	{"stopgap/tools/files", []string{"stopgap/tools", "stopgap/tools/document", "stopgap/tools/goal"}},
 	{"stopgap/tools/fetch", []string{"golang.org/x/text/..."}},
+	{"stopgap/tools/browser", []string{"stopgap/tools/fetch"}},
+	{"stopgap/tools/web", []string{
+		"stopgap/tools", "stopgap/tools/fetch", "stopgap/tools/browser", "stopgap/tools/document", "stopgap/tools/goal",
+		"github.com/cenkalti/backoff/v5", "golang.org/x/net/html",
+	}},
 	{"stopgap/tools/mcp", []string{"stopgap/tools", "github.com/modelcontextprotocol/go-sdk/..."}},
 	{"stopgap/tools/own", []string{"stopgap/tools", "stopgap/tools/sandbox", "github.com/goccy/go-yaml"}},
 	{"stopgap/tools/project", []string{"stopgap/tools"}},

@@ -26,8 +26,8 @@ type approver struct {
 
 // What the model is told.
 var (
-	errNobody = errors.New("it changes things, and there is nobody who could allow that. Go on without it.")
-	errDenied = errors.New("the user did not allow this call. Go on without it.")
+	errNobody = errors.New("it changes things, and there is nobody who could allow that; go on without it")
+	errDenied = errors.New("the user did not allow this call; go on without it")
 )
 
 // approve implements tools.Options.Approve.

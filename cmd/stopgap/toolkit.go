@@ -11,6 +11,7 @@ import (
 	"stopgap/internal/config"
 	"stopgap/tools"
 	"stopgap/tools/corpus"
+	"stopgap/tools/goal"
 )
 
 // A family is tools that come together, from one package.
@@ -27,9 +28,11 @@ func families() []family {
 	return []family{
 		{"corpus", openCorpusTools},
 		{"project", openProjectTools},
+		{"shell", openShellTools},
 		{"own", openOwnTools},
 		{"mcp", openMCPTools},
 		{"files", openFilesTools},
+		{"web", openWebTools},
 	}
 }
 
@@ -43,7 +46,9 @@ type workshop struct {
 	listing bool
 	// model answers ask; nil where there is none.
 	model func(ctx context.Context, prompt string, schema json.RawMessage) (string, error)
-	file  *toolFile // once it has been read
+	// room is how many tokens that model's context has, zero for unknown; nil too.
+	room func() int
+	file *toolFile // once it has been read
 	// closers are run when the tools are no longer used, the last one first.
 	closers []func()
 }
@@ -74,6 +79,9 @@ func (w *workshop) ask(ctx context.Context, prompt string, schema json.RawMessag
 	}
 	return w.model(ctx, prompt, schema)
 }
+
+// reader has the model of the run read texts.
+func (w *workshop) reader() goal.Reader { return goal.Reader{Ask: w.ask, Room: w.room} }
 
 // A shelf is the tools of one family.
 type shelf struct {

@@ -118,7 +118,7 @@ func (e *endpoint) request(ctx context.Context, args json.RawMessage) (*http.Req
 	}
 	path = fill(path, func(value string) string {
 		if strings.Trim(value, ".") == "" && len(value) < 3 { // would leave the part of the path, or be none
-			err = errors.New("a value for its path is empty, . or ..")
+			err = errors.New("a value for its path is empty or leads out of its place")
 		}
 		return url.PathEscape(value)
 	})

@@ -8,6 +8,7 @@
 package own
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ type Schema json.RawMessage
 // UnmarshalYAML implements yaml.BytesUnmarshaler.
 func (s *Schema) UnmarshalYAML(b []byte) error {
 	out, err := yaml.YAMLToJSON(b)
-	*s = Schema(out)
+	*s = Schema(bytes.TrimSpace(out))
 	return err
 }
 
