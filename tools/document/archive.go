@@ -56,7 +56,7 @@ func (a *archive) find(name string) *zip.File {
 func (a *archive) open(f *zip.File) (io.ReadCloser, error) {
 	r, err := f.Open()
 	if err != nil {
-		return nil, fail(ErrDamaged, "is a damaged archive: %s: %s", label(f.Name), line(err.Error()))
+		return nil, fail(ErrDamaged, "is damaged: %s: %s", label(f.Name), line(err.Error()))
 	}
 	return &counted{ReadCloser: r, archive: a, name: f.Name}, nil
 }
@@ -70,7 +70,7 @@ func (a *archive) load(f *zip.File) ([]byte, error) {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, maxEntry+1))
 	if len(data) > maxEntry {
-		return nil, fail(ErrTooLarge, "has in it %s, which is larger than %s", label(f.Name), size(maxEntry))
+		return nil, fail(ErrTooLarge, "is larger than %s", size(maxEntry))
 	}
 	return data, err
 }
@@ -90,7 +90,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	case c.archive.quota.bytes < 0:
 		return 0, fail(ErrTooLarge, "unpacks to more than %s", size(maxUnpacked))
 	case err != nil && err != io.EOF:
-		return n, fail(ErrDamaged, "is a damaged archive: %s: %s", label(c.name), line(err.Error()))
+		return n, fail(ErrDamaged, "is damaged: %s: %s", label(c.name), line(err.Error()))
 	}
 	return n, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -113,25 +112,23 @@ func exitGroup(code int) {
 // reserve is what of the memory is not data: the pages of the program itself.
 const reserve = 32 << 20
 
-// read gives the text of a file. A panic of a library is a damaged file.
-func read(j job, file *os.File) (d Document, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			if e, ok := r.(runtime.Error); ok {
-				err = fail(ErrDamaged, "is damaged: its parser failed (%s)", e)
-				return
-			}
-			err = fail(ErrDamaged, "is damaged: its parser failed (%.200s)", line(fmt.Sprint(r)))
-		}
-	}()
+// read gives the text of a file.
+func read(j job, file *os.File) (Document, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return Document{}, err
 	}
-	w := &writer{max: j.MaxText}
-	in := input{job: j, name: label(j.Name), data: io.NewSectionReader(file, 0, info.Size()), quota: newQuota()}
-	err = in.parse(w)
-	return w.document(err)
+	return guarded(input{job: j, name: label(j.Name), data: io.NewSectionReader(file, 0, info.Size()), quota: newQuota()}, &writer{max: j.MaxText})
+}
+
+// guarded parses a file. A panic of a library is a damaged file.
+func guarded(in input, w *writer) (d Document, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			d, err = Document{}, fail(ErrDamaged, "is damaged: its parser failed (%.200s)", line(fmt.Sprint(r)))
+		}
+	}()
+	return w.document(in.parse(w))
 }
 
 // An input is a file that is parsed, or one inside of it.

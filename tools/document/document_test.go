@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -29,5 +30,28 @@ func TestParse(t *testing.T) {
 				t.Errorf("got %+v", d)
 			}
 		})
+	}
+}
+
+// thorough says that bombs have their full size and their full time.
+var thorough = os.Getenv("STOPGAP_BOMBS") == "all"
+
+// n gives a size that is full only where the test is thorough.
+func n(full, slice int) int {
+	if thorough {
+		return full
+	}
+	return slice
+}
+
+// wantClear wants of an error that it is one of ours, and one sentence.
+func wantClear(t *testing.T, err error) {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Fatalf("no *Error: %v", err)
+	}
+	if s := e.Error(); e.Name == "" || e.Reason == "" || e.Cause == nil || strings.ContainsAny(s, "\n\r") || len(s) > 500 || strings.Contains(s, "goroutine") {
+		t.Errorf("no clear sentence: %q", s)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxAddress is the longest address of a link that is written out.
+const maxAddress = 2000
+
 // A word is a docx file that is read.
 type word struct {
 	*writer
@@ -157,7 +160,7 @@ func lastLine(text string) string {
 func (d *word) paragraph(x *xmlReader) (paragraph, error) {
 	var p paragraph
 	numID, level := "", "0"
-	var text strings.Builder
+	text := new(strings.Builder)
 	var read func(xml.Token) error
 	read = func(t xml.Token) error {
 		e, ok := t.(xml.StartElement)
@@ -180,9 +183,7 @@ func (d *word) paragraph(x *xmlReader) (paragraph, error) {
 			text.WriteString(s)
 			return err
 		case "tab":
-			if x.depth > 0 { // a tab stop in the properties has no text either way
-				text.WriteByte('\t')
-			}
+			text.WriteByte('\t')
 		case "tabs", "Fallback", "del", "moveFrom":
 			return x.skip()
 		case "br", "cr":
@@ -192,16 +193,16 @@ func (d *word) paragraph(x *xmlReader) (paragraph, error) {
 		case "footnoteReference", "endnoteReference":
 			text.WriteString("[^" + attr(e, "id") + "]")
 		case "hyperlink":
-			from := text.Len()
-			if err := x.within(read); err != nil {
-				return err
+			outer := text
+			text = new(strings.Builder)
+			err := x.within(read)
+			words := text.String()
+			text = outer
+			if l := d.links[relation(e, "id")]; l.external && len(l.path) <= maxAddress && strings.TrimSpace(words) != "" {
+				words = "[" + words + "](" + l.path + ")"
 			}
-			if l := d.links[relation(e, "id")]; l.external && strings.TrimSpace(text.String()[from:]) != "" {
-				words := text.String()[from:]
-				before := text.String()[:from]
-				text.Reset()
-				text.WriteString(before + "[" + words + "](" + l.path + ")")
-			}
+			text.WriteString(words)
+			return err
 		case "p": // of a text box
 			inner, err := d.paragraph(x)
 			text.WriteString("\n" + inner.text + "\n")

@@ -2,9 +2,14 @@ package document
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"codeberg.org/readeck/go-readability/v2"
 	markdown "github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -22,6 +27,9 @@ const (
 	// minArticle is how many bytes an article has at least; below, the page is
 	// taken as a list or a form and read as a whole.
 	minArticle = 200
+	// maxSpan bounds the columns and rows that a cell covers, each of which is
+	// written out.
+	maxSpan = 50
 )
 
 // html makes Markdown of a web page: of its article where it has one, else of
@@ -40,24 +48,50 @@ func (in input) html(w *writer, head []byte) error {
 		w.note("The page cannot be read as a page (%v); this is its bare text.", err)
 		return bareText(w, page)
 	}
+	type result struct {
+		title, text string
+		err         error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("%.100s", line(fmt.Sprint(p)))
+			}
+			done <- r
+		}()
+		r.title, r.text, r.err = in.article(doc)
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-time.After(in.Timeout / 2): // the process ends with its job, and this with it
+		r.err = errors.New("it takes too long")
+	}
+	if r.err != nil {
+		w.note("The page cannot be read as a page (%v); this is its bare text.", r.err)
+		return bareText(w, page)
+	}
+	if !in.inside {
+		w.title(r.title)
+	}
+	return w.block(r.text)
+}
+
+// article is the title of a page, and its article as Markdown.
+func (in input) article(doc *html.Node) (title, text string, err error) {
 	address, _ := url.Parse(in.BaseURL)
 	if address != nil && !address.IsAbs() {
 		address = nil
 	}
-	count, body, title := survey(doc)
-	if !in.inside {
-		w.title(title)
-	}
-	node := body
+	count, node, title := survey(doc)
 	if count <= maxElements {
 		parser := readability.NewParser()
 		if article, err := parser.ParseDocument(doc, address); err == nil && article.Node != nil {
-			if t := article.Title(); t != "" && !in.inside {
-				w.doc.Title = ""
-				w.title(t)
-			}
-			var text strings.Builder
-			if article.RenderText(&text) == nil && len(strings.TrimSpace(text.String())) >= minArticle {
+			title = cmp.Or(line(article.Title()), title)
+			var plain strings.Builder
+			if article.RenderText(&plain) == nil && len(strings.TrimSpace(plain.String())) >= minArticle {
 				node = article.Node
 			}
 		}
@@ -66,17 +100,14 @@ func (in input) html(w *writer, head []byte) error {
 	if address != nil {
 		options = append(options, markdown.WithDomain(in.BaseURL))
 	}
-	text, err := markdown.NewConverter(markdown.WithPlugins(
+	out, err := markdown.NewConverter(markdown.WithPlugins(
 		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(),
 	)).ConvertNode(node, options...)
-	if err != nil {
-		return fail(ErrDamaged, "is a damaged page: %s", line(err.Error()))
-	}
-	return w.block(string(text))
+	return title, string(out), err
 }
 
-// survey counts the elements of a page and finds its body and its title,
-// without recursion.
+// survey counts the elements of a page, finds its body and its title, and
+// bounds what cells cover. It needs no recursion.
 func survey(doc *html.Node) (count int, body *html.Node, title string) {
 	body = doc
 	for n := range doc.Descendants() {
@@ -85,6 +116,12 @@ func survey(doc *html.Node) (count int, body *html.Node, title string) {
 		}
 		count++
 		switch n.DataAtom {
+		case atom.Td, atom.Th:
+			for i, a := range n.Attr {
+				if span, err := strconv.Atoi(strings.TrimSpace(a.Val)); (a.Key == "colspan" || a.Key == "rowspan") && (err != nil || span > maxSpan) {
+					n.Attr[i].Val = strconv.Itoa(maxSpan)
+				}
+			}
 		case atom.Body:
 			if body == doc {
 				body = n

@@ -24,6 +24,6 @@ func limitProcess(memory int64, timeout time.Duration) {
 // limitCommand holds a command of the child to what the child leaves of its
 // memory.
 func limitCommand(p *os.Process, memory int64) {
-	n := uint64(memory - 3*reserve)
+	n := uint64(memory - 2*reserve)
 	_ = unix.Prlimit(p.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: n}, nil) // it inherits the child's own
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"strings"
 
@@ -42,16 +43,48 @@ func (in input) pdf(w *writer) error {
 		if page.V.IsNull() {
 			continue
 		}
-		text, err := page.GetPlainText(nil)
+		text, err := pageText(page)
 		if err != nil {
-			w.note("Page %d cannot be read: %v.", n, err)
-			continue
+			w.note("Page %d cannot be read to its end: %v.", n, err)
 		}
 		if err := w.page(n, text); err != nil {
 			return err
 		}
 	}
 	return in.scanned(w)
+}
+
+// pageText puts the characters of a page into words and lines, by where they
+// stand: a PDF has no spaces but those that somebody drew. What was read
+// before an error is kept.
+func pageText(page pdf.Page) (text string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%.100s", line(fmt.Sprint(r)))
+		}
+	}()
+	var b strings.Builder
+	var last pdf.Text
+	for _, t := range page.Content().Text {
+		if strings.TrimSpace(t.S) == "" && t.S != " " {
+			continue
+		}
+		if b.Len() > 0 {
+			size := max(math.Abs(t.FontSize), math.Abs(last.FontSize), 1)
+			down, right := last.Y-t.Y, t.X-last.X-last.W
+			switch {
+			case down > 1.8*size || down < -size:
+				b.WriteString("\n\n")
+			case math.Abs(down) > size/2:
+				b.WriteByte('\n')
+			case (right > size/5 || right < -size) && t.S != " " && last.S != " ":
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteString(t.S)
+		last = t
+	}
+	return b.String(), nil
 }
 
 // page writes one page of a PDF.
@@ -86,7 +119,7 @@ func (in input) scanned(w *writer) error {
 // poppler reads a PDF with pdftotext, which is part of the child's group and
 // has limits of its own. Its head tells the title, form feeds part the pages.
 func (in input) poppler(w *writer) error {
-	cmd := exec.Command(in.PDFToText, "-q", "-enc", "UTF-8", "-eol", "unix", "-htmlmeta", "-", "-")
+	cmd := exec.Command(in.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-htmlmeta", "-", "-")
 	cmd.Stdin = io.NewSectionReader(in.data, 0, in.data.Size())
 	out := &capped{max: 2*w.max + (1 << 20)}
 	var problems capped
@@ -104,7 +137,7 @@ func (in input) poppler(w *writer) error {
 	}
 	err = cmd.Wait()
 	if err != nil && len(out.b) == 0 {
-		return popplerError(err, problems.b)
+		return in.popplerError(err, problems.b)
 	}
 	head, body, _ := bytes.Cut(out.b, []byte("<pre>"))
 	if _, rest, ok := bytes.Cut(head, []byte("<title>")); ok {
@@ -130,14 +163,14 @@ func (in input) poppler(w *writer) error {
 }
 
 // popplerError says what pdftotext could not do.
-func popplerError(err error, problems []byte) error {
+func (in input) popplerError(err error, problems []byte) error {
 	words := string(problems)
 	first, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
 	switch {
 	case strings.Contains(words, "Incorrect password"):
 		return fail(ErrUnsupported, "is a PDF with a password")
 	case strings.Contains(words, "ut of memory"), strings.Contains(words, "bad_alloc"):
-		return fail(ErrMemory, "needs more memory to read than it is given")
+		return outOfMemory(in.Memory)
 	case first == "":
 		first = err.Error()
 	}

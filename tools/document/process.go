@@ -59,19 +59,23 @@ func died(err error, errText string, j job) error {
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		code = e.ExitCode()
 	}
-	outOfMemory := strings.Contains(errText, "out of memory") || strings.Contains(errText, "cannot allocate memory") ||
+	starved := strings.Contains(errText, "out of memory") || strings.Contains(errText, "cannot allocate memory") ||
 		strings.Contains(errText, "stack exceeds") || strings.Contains(errText, "failed to create new OS thread")
 	switch {
 	case code == exitTimeout, errors.Is(err, errSlow), strings.Contains(err.Error(), "CPU time limit"):
 		return fail(ErrTimeout, "takes longer than %s to read", j.Timeout)
-	case code == exitMemory, outOfMemory:
-		return fail(ErrMemory, "needs more than %s of memory to read", size(j.Memory))
+	case code == exitMemory, starved:
+		return outOfMemory(j.Memory)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(errText), "\n")
 	if first == "" {
 		first = err.Error()
 	}
 	return fail(ErrDamaged, "is damaged: its parser ended (%.200s)", line(first))
+}
+
+func outOfMemory(limit int64) error {
+	return fail(ErrMemory, "needs more than %s of memory to read", size(limit))
 }
 
 // executable is the program to start. On Linux the link to the running one

@@ -67,8 +67,8 @@ const (
 
 // table makes a Markdown table of CSV or TSV.
 func (in input) table(w *writer, head []byte, k kind) error {
-	lines := &lineLimit{r: decode(in.data, head, in.ContentType, false), max: maxLine}
-	r := bufio.NewReaderSize(lines, 64<<10)
+	limit := &rowLimit{r: decode(in.data, head, in.ContentType, false)}
+	r := bufio.NewReaderSize(limit, 64<<10)
 	peek, err := r.Peek(16 << 10)
 	if len(peek) == 0 && err != io.EOF {
 		return err
@@ -81,6 +81,7 @@ func (in input) table(w *writer, head []byte, k kind) error {
 	}
 	for first := true; ; first = false {
 		record, err := c.Read()
+		limit.n = 0
 		switch {
 		case err == io.EOF:
 			return nil
@@ -120,24 +121,20 @@ func separator(text string) rune {
 	return best
 }
 
-var errLine = errors.New("a line is too long")
+var errLine = errors.New("a row is too long")
 
-// A lineLimit fails at a line that is too long. Newlines inside of quotes end
-// a line too: what it saves is memory, and a cell of many lines needs as much.
-type lineLimit struct {
-	r   io.Reader
-	max int
-	n   int
+// A rowLimit fails where a row is too long: a row may have many lines, and
+// must lie in memory.
+type rowLimit struct {
+	r io.Reader
+	n int // bytes since the last row that was read
 }
 
-func (l *lineLimit) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	for _, c := range p[:n] {
-		if l.n++; c == '\n' {
-			l.n = 0
-		} else if l.n > l.max {
-			return 0, errLine
-		}
+func (l *rowLimit) Read(p []byte) (int, error) {
+	if l.n > maxLine {
+		return 0, errLine
 	}
+	n, err := l.r.Read(p)
+	l.n += n
 	return n, err
 }

@@ -152,6 +152,10 @@ func line(s string) string { return strings.Join(strings.Fields(clean(s)), " ") 
 func (w *writer) row(cells []string, first bool) error {
 	var b strings.Builder
 	for _, c := range cells {
+		if c == "" {
+			b.WriteString("|  ")
+			continue
+		}
 		b.WriteString("| ")
 		b.WriteString(cell(c))
 		b.WriteByte(' ')

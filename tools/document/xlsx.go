@@ -167,9 +167,6 @@ func (b *workbook) sheet(name, path string) error {
 	if err := b.block("## " + line(name)); err != nil {
 		return err
 	}
-	if err := b.gap(); err != nil {
-		return err
-	}
 	first := true
 	return x.each(func(e xml.StartElement) error {
 		if e.Name.Local != "row" {
@@ -179,7 +176,12 @@ func (b *workbook) sheet(name, path string) error {
 		if err != nil || len(cells) == 0 {
 			return err
 		}
-		err = b.row(cells, first)
+		if first {
+			err = b.gap()
+		}
+		if err == nil {
+			err = b.row(cells, first)
+		}
 		first = false
 		return err
 	})
