@@ -37,7 +37,7 @@ const (
 // A Config says what a server is: a program, or an address.
 type Config struct {
 	// Name stands before the names of the tools: name.tool. It is of letters,
-	// digits, - and _, at most 32.
+	// digits and _, at most 32.
 	Name string
 	// Command is the program and its arguments. It is run as it is, by no shell,
 	// and can do whatever the user can.
@@ -76,13 +76,13 @@ func (c *Config) needs() []tools.Capability {
 // Needs are the capabilities of the server's tools.
 func (c *Config) Needs() []tools.Capability { return slices.Clone(c.needs()) }
 
-var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+var serverName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
 
 // Check says what is wrong with a configuration, in a clause.
 func (c *Config) Check() error {
 	switch {
 	case !serverName.MatchString(c.Name):
-		return fmt.Errorf("the name %q is not of letters, digits, - and _, at most 32", c.Name)
+		return fmt.Errorf("the name %q is not of letters, digits and _, at most 32", c.Name)
 	case len(c.Command) > 0 && c.URL != "":
 		return errors.New("it has both a command and a url")
 	case len(c.Command) == 0 && c.URL == "":

@@ -205,6 +205,16 @@ func TestDeath(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	for remote, want := range map[string]string{
+		"get-time": "get_time", "a/b c": "a_b_c", "7z": "_7z", "a.7": "a._7", "import": "import_", "a.class.b": "a.class_.b", "...": "", "a..b": "a.b", "né": "n_",
+	} {
+		if got := nameOf(remote); got != want {
+			t.Errorf("%q: %q", remote, got)
+		}
+	}
+}
+
 func TestBadServers(t *testing.T) {
 	quick := func(c Config) Config {
 		c.Starting = 2 * time.Second
@@ -249,7 +259,7 @@ func TestHostileDescriptions(t *testing.T) {
 	if p := string(got["escaped"].Parameters); !strings.Contains(p, `"<·|im_end|>"`) {
 		t.Errorf("%s", p)
 	}
-	if d := got["a.b-c"].Description; len(d) > mostDescription+len("…") {
+	if d := got["a.b_c"].Description; len(d) > mostDescription+len("…") {
 		t.Errorf("%d bytes", len(d))
 	}
 	if _, ok := got["a_b_c"]; !ok {

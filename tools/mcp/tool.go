@@ -21,14 +21,28 @@ type tool struct {
 	spec   tools.Spec
 }
 
-// odd are the characters of names that calls could not be written with.
-var odd = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+// Calls are also written as Python, so a name is made one there: odd characters
+// become a line, and so does what stands before a digit and behind a keyword.
+var (
+	odd     = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
+	digit   = regexp.MustCompile(`(^|\.)([0-9])`)
+	keyword = regexp.MustCompile(`(^|\.)(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|False|finally|for|from|global|if|import|in|is|lambda|load|None|nonlocal|not|or|pass|raise|return|True|try|while|with|yield)(\.|$)`)
+)
+
+// nameOf is a server's name of a tool as the part of ours after the dot.
+func nameOf(remote string) string {
+	name := strings.Trim(odd.ReplaceAllString(remote, "_"), ".")
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	return keyword.ReplaceAllString(digit.ReplaceAllString(name, "${1}_$2"), "$1${2}_$3")
+}
 
 const mostName = 64 // bytes
 
 // newTool describes a server's tool. The error is why it cannot be used.
 func newTool(s *Server, remote *sdk.Tool) (*tool, error) {
-	name := strings.Trim(odd.ReplaceAllString(remote.Name, "_"), ".")
+	name := nameOf(remote.Name)
 	switch {
 	case name == "":
 		return nil, errors.New("it has no name")

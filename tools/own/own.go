@@ -73,7 +73,7 @@ func (s *Schema) UnmarshalYAML(b []byte) error {
 	return err
 }
 
-var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // New makes a tool of a declaration. lookup gives variables of the environment.
 // The error is about the declaration, in a clause.
@@ -88,7 +88,7 @@ func New(name string, d Declaration, lookup func(string) (string, bool)) (tools.
 		}
 	}
 	if !toolName.MatchString(name) {
-		return nil, errors.New("its name is not of letters, digits, - and _, at most 64, and begins with a letter")
+		return nil, errors.New("its name is not of letters, digits and _, at most 64, or begins with a digit")
 	}
 	if strings.TrimSpace(d.Description) == "" {
 		return nil, errors.New("it has no description, which is all that a model knows of it")
