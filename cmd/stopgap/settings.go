@@ -44,7 +44,11 @@ type settings struct {
 	toolFile   string
 	configPath string
 	converters []string
-	yes        bool // tools with side effects need not ask; never a setting
+	python     string
+	// pythonEndpoints run code elsewhere; unsafePython runs it here unprotected.
+	pythonEndpoints []string
+	unsafePython    bool
+	yes             bool // tools with side effects need not ask; never a setting
 
 	toolChoice   string
 	constrain    bool
@@ -81,7 +85,7 @@ func newSettings() *settings {
 	return &settings{
 		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
 		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, resumes: 2, color: "auto",
-		toolChoice: "auto", callsInThink: "auto", folder: ".",
+		toolChoice: "auto", callsInThink: "auto", folder: ".", python: "python3",
 	}
 }
 
@@ -133,6 +137,9 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.StringVar(&s.toolFile, "tool-file", s.toolFile, "the YAML `FILE` that declares your own tools and MCP servers (default tools.yaml beside the configuration)")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
 		f.Var(list{&s.converters, "EXT=COMMAND", checkConverter}, "converter", "read files of a type with a command, as in 'doc=catdoc {file}' (repeatable)")
+		f.StringVar(&s.python, "python", s.python, "the Python `PROGRAM` that PythonInterpreter runs code with")
+		f.Var(list{&s.pythonEndpoints, "URL", checkEndpoint}, "python-endpoint", "run code on this SandboxFusion server instead (repeatable)")
+		f.BoolVar(&s.unsafePython, "unsafe-python", false, "run code that a model writes without a sandbox; only as a flag")
 		f.Var(count{&s.maxCalls, 0}, "max-calls", "how often each tool may be called; 0 leaves it to the format")
 		f.Var(list{&s.callLimits, "TOOL=N", checkLimit}, "call-limit", "how often one tool may be called (repeatable)")
 	case groupCalls:

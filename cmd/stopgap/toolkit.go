@@ -29,6 +29,7 @@ func families() []family {
 		{"corpus", openCorpusTools},
 		{"project", openProjectTools},
 		{"shell", openShellTools},
+		{"python", openPythonTools},
 		{"own", openOwnTools},
 		{"mcp", openMCPTools},
 		{"files", openFilesTools},
