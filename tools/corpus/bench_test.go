@@ -3,6 +3,7 @@ package corpus
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -215,4 +216,65 @@ func (c *clock) report(b *testing.B, n int) {
 		b.ReportMetric(c.cpu.Seconds()/c.wall.Seconds(), "cores")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// drawn is an embedding model that gives each text a direction of its own.
+type drawn struct{ width int }
+
+func (d drawn) Name() string { return "drawn" }
+
+func (d drawn) Embed(_ context.Context, texts []string, _ bool) ([][]float32, error) {
+	list := make([][]float32, len(texts))
+	for i, text := range texts {
+		h := fnv.New64()
+		h.Write([]byte(text))
+		rng := rand.New(rand.NewPCG(h.Sum64(), 1))
+		list[i] = make([]float32, d.width)
+		for j := range list[i] {
+			list[i][j] = float32(rng.NormFloat64())
+		}
+	}
+	return list, normalise(list, len(texts))
+}
+
+// BenchmarkHybrid searches by words and by half as many vectors of 384 numbers as
+// BenchmarkSearch has documents. The model's own time is not in it: the vectors
+// are drawn.
+func BenchmarkHybrid(b *testing.B) {
+	cfg := Config{Path: writeCorpus(b, benchDocuments(b)/2), Index: filepath.Join(b.TempDir(), "i.db"), Embedder: drawn{384}}
+	x := mustOpen(b, cfg)
+	s := newSpeech(5)
+	search := func() {
+		if _, err := x.Search(b.Context(), []string{s.say(5)}, 5); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var first clock
+	first.start()
+	search() // reads the vectors
+	first.stop()
+	b.Run("vectors", func(b *testing.B) {
+		times(b, search)
+		b.ReportMetric(float64(first.cpu.Milliseconds()), "first-cpu-ms")
+		b.ReportMetric(float64(len(x.vectors.rows)), "vectors")
+	})
+	// The baseline: the same products, one number after the other.
+	b.Run("plain", func(b *testing.B) {
+		query, err := drawn{384}.Embed(b.Context(), []string{"query"}, true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		times(b, func() {
+			top := newBest(120)
+			for i, p := range x.vectors.passages {
+				row := int(x.vectors.rows[i]) * x.vectors.width
+				sum := float32(0)
+				for j, f := range query[0] {
+					sum += f * x.vectors.values[row+j]
+				}
+				top.add(ranked{p, float64(sum)})
+			}
+			top.settle()
+		})
+	})
 }

@@ -77,7 +77,7 @@ func FuzzPassages(f *testing.F) {
 		if text == "" {
 			return
 		}
-		line := snippet(text, queryTerms(text))
+		line := snippet(text, 0, queryTerms(text))
 		if !utf8.ValidString(line) || strings.ContainsAny(line, "\n\r\t\x00\x1b") || utf8.RuneCountInString(line) > snippetRunes+4 {
 			t.Fatalf("the snippet of %q is %q", text, line)
 		}
@@ -92,20 +92,20 @@ func TestSnippet(t *testing.T) {
 		{"the best sentence leads", filler + "The whale sang. The end.", "whale", "Nothing"},
 	}
 	for _, tt := range tests[:2] {
-		if got := snippet(tt.text, queryTerms(tt.query)); got != tt.want {
+		if got := snippet(tt.text, 0, queryTerms(tt.query)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	got := snippet(filler+"The whale sang. "+filler, queryTerms("whale sang"))
+	got := snippet(filler+"The whale sang. "+filler, 0, queryTerms("whale sang"))
 	if !strings.HasPrefix(got, "The whale sang. Nothing") || utf8.RuneCountInString(got) > snippetRunes {
 		t.Errorf("got %q", got)
 	}
 	endless := strings.Repeat("word ", 1000) + "whale " + strings.Repeat("word ", 1000)
-	got = snippet(endless, queryTerms("whale"))
+	got = snippet(endless, 0, queryTerms("whale"))
 	if !strings.HasPrefix(got, "… word") || !strings.HasSuffix(got, "word …") || !strings.Contains(got, " whale ") {
 		t.Errorf("got %q", got)
 	}
-	got = snippet(strings.Repeat("天", 1000)+"鲸鱼"+strings.Repeat("地", 1000), queryTerms("鲸鱼"))
+	got = snippet(strings.Repeat("天", 1000)+"鲸鱼"+strings.Repeat("地", 1000), 0, queryTerms("鲸鱼"))
 	if !strings.Contains(got, "鲸鱼") || utf8.RuneCountInString(got) > snippetRunes+4 {
 		t.Errorf("got %q", got)
 	}

@@ -131,7 +131,7 @@ func (r *Remote) read(documents []json.RawMessage, query []term, k int) ([]Hit, 
 			continue // nothing that could be shown or read
 		}
 		r.keep(d)
-		hits = append(hits, Hit{ID: d.ID, Document: d.ID, Title: d.Title, Snippet: snippet(d.Text, query), Text: d.Text, Score: scored.Score})
+		hits = append(hits, Hit{ID: d.ID, Document: d.ID, Title: d.Title, Snippet: snippet(d.Text, 0, query), Text: d.Text, Score: scored.Score})
 	}
 	return hits, nil
 }

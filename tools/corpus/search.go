@@ -114,13 +114,14 @@ type candidate struct {
 	part      int
 	id, title string
 	text      string // of the passage, with its lead
+	own       int    // where its own text begins
 	ranked
 }
 
 // candidates gives what is shown of passages.
 func candidates(ctx context.Context, tx *sql.Tx, best []ranked) ([]candidate, error) {
 	s, err := tx.PrepareContext(ctx, `
-		SELECT d.num, p.part, p.lead || p.text, d.id, d.title
+		SELECT d.num, p.part, p.lead, p.text, d.id, d.title
 		FROM passages p JOIN documents d ON d.num = p.document WHERE p.num = ?`)
 	if err != nil {
 		return nil, err
@@ -130,9 +131,11 @@ func candidates(ctx context.Context, tx *sql.Tx, best []ranked) ([]candidate, er
 	for i, r := range best {
 		c := &list[i]
 		c.ranked = r
-		if err := s.QueryRowContext(ctx, r.passage).Scan(&c.document, &c.part, &c.text, &c.id, &c.title); err != nil {
+		var lead string
+		if err := s.QueryRowContext(ctx, r.passage).Scan(&c.document, &c.part, &lead, &c.text, &c.id, &c.title); err != nil {
 			return nil, err
 		}
+		c.own, c.text = len(lead), lead+c.text
 	}
 	return list, nil
 }
@@ -158,7 +161,7 @@ func choose(list []candidate, query []term, k int) []Hit {
 				continue
 			}
 			documents[c.document] = true
-			snippets[i] = snippet(c.text, query)
+			snippets[i] = snippet(c.text, c.own, query)
 			if l := (look{c.title, snippets[i]}); !looks[l] {
 				looks[l] = true
 				shown[i] = true

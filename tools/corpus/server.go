@@ -160,36 +160,43 @@ func reply(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v) // whoever asked is gone then
 }
 
+// A retrieved answer is a retrieveAnswer as it is written.
+type retrieved struct {
+	Result [][]any `json:"result"` // of wireDocument, or of scored
+}
+
+type scored struct {
+	Document wireDocument `json:"document"`
+	Score    float64      `json:"score"`
+}
+
 // retrieve answers /retrieve.
-func (h *handler) retrieve(ctx context.Context, in retrieveRequest) (retrieveAnswer, error) {
+func (h *handler) retrieve(ctx context.Context, in retrieveRequest) (retrieved, error) {
 	k := defaultTopK
 	if in.TopK != nil && *in.TopK != 0 {
 		k = *in.TopK
 	}
 	switch {
 	case len(in.Queries) == 0:
-		return retrieveAnswer{}, wrongRequest{errors.New(`"queries" is empty: it is a list of strings`)}
+		return retrieved{}, wrongRequest{errors.New(`"queries" is empty: it is a list of strings`)}
 	case len(in.Queries) > h.opts.MaxQueries:
-		return retrieveAnswer{}, wrongRequest{fmt.Errorf("%d queries are more than %d", len(in.Queries), h.opts.MaxQueries)}
+		return retrieved{}, wrongRequest{fmt.Errorf("%d queries are more than %d", len(in.Queries), h.opts.MaxQueries)}
 	case k < 1 || k > h.opts.MaxTopK:
-		return retrieveAnswer{}, wrongRequest{fmt.Errorf(`"topk" is from 1 to %d, not %d`, h.opts.MaxTopK, k)}
+		return retrieved{}, wrongRequest{fmt.Errorf(`"topk" is from 1 to %d, not %d`, h.opts.MaxTopK, k)}
 	}
 	found, err := h.index.Search(ctx, in.Queries, k)
 	if err != nil {
-		return retrieveAnswer{}, err
+		return retrieved{}, err
 	}
-	out := retrieveAnswer{Result: make([][]json.RawMessage, len(found))}
+	out := retrieved{Result: make([][]any, len(found))}
 	for i, f := range found {
-		out.Result[i] = make([]json.RawMessage, len(f.Hits))
+		out.Result[i] = make([]any, len(f.Hits))
 		for j, hit := range f.Hits {
-			raw, err := json.Marshal(onWire(hit.ID, hit.Title, hit.Text))
-			if err == nil && in.ReturnScores {
-				raw, err = json.Marshal(wireScored{raw, hit.Score})
+			d := onWire(hit.ID, hit.Title, hit.Text)
+			out.Result[i][j] = d
+			if in.ReturnScores {
+				out.Result[i][j] = scored{d, hit.Score}
 			}
-			if err != nil {
-				return retrieveAnswer{}, err
-			}
-			out.Result[i][j] = raw
 		}
 	}
 	return out, nil

@@ -10,9 +10,15 @@ const snippetRunes = 300
 
 // snippet gives the sentences of a passage that say most about a query, on one
 // line: the best one, then as many after it and before it as there is room for.
-func snippet(text string, query []term) string {
+// Where none has a term, it is the first one from own on, the byte where the
+// passage's own text begins behind its lead.
+func snippet(text string, own int, query []term) string {
 	list := sentences(text)
-	best, at, most := 0, 0, -1
+	best, at, most := 0, 0, 0
+	for best < len(list)-1 && list[best].start < own {
+		best++
+	}
+	at = list[best].start
 	for i, s := range list {
 		if weight, first := rate(text[s.start:s.end], query); weight > most {
 			best, at, most = i, s.start+first, weight
