@@ -16,6 +16,14 @@ func (k *kit) ask(ctx context.Context, prompt string, schema json.RawMessage) (s
 	return askAside(ctx, k.runner, prompt, schema)
 }
 
+// room is how many tokens a prompt of the kit's model may have, zero for unknown.
+func (k *kit) room() int {
+	if limit := k.runner.Limits.Tokens; limit > 0 && (k.runner.Context == 0 || limit < k.runner.Context) {
+		return limit
+	}
+	return k.runner.Context
+}
+
 // askAside asks a runner's model for a tool, as a goal.Ask does.
 func askAside(ctx context.Context, r *runner.Runner, prompt string, schema json.RawMessage) (string, error) {
 	if r.Model == nil {

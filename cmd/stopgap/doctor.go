@@ -24,6 +24,8 @@ type checkup struct {
 	Hint    string       `json:"hint,omitempty"`    // what to do about it
 	Models  []modelRow   `json:"models,omitempty"`
 	Chosen  *examination `json:"chosen,omitempty"`
+	// Engines are what web_search can ask; in an entry of their own.
+	Engines []engineRow `json:"engines,omitempty"`
 }
 
 // An examination is what the doctor found about one model.
@@ -120,6 +122,9 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if s.model == "" {
+		all = append(all, checkup{Server: "web search", Engines: a.searchEngines(s)})
+	}
 	if err := a.printCheckups(s, all, asJSON); err != nil {
 		return err
 	}
@@ -194,6 +199,11 @@ func (a *app) printCheckups(s *settings, all []checkup, asJSON bool) error {
 	}
 	for _, c := range all {
 		switch {
+		case len(c.Engines) > 0:
+			for _, e := range c.Engines {
+				p(0, e.attribute(), e.words())
+			}
+			continue
 		case c.Chosen != nil && c.Chosen.Problem != "":
 			p(0, yellow, strings.TrimSpace("! "+c.Server+" "+c.URL))
 		case c.Chosen != nil:

@@ -141,7 +141,7 @@ func pairs(list []string) map[string]string {
 // equip gives the run its tools.
 func (k *kit) equip(ctx context.Context, a *app, s *settings) error {
 	k.approver = &approver{app: a, yes: s.yes}
-	k.workshop = &workshop{settings: s, app: a, wanted: s.tools, model: k.ask}
+	k.workshop = &workshop{settings: s, app: a, wanted: s.tools, model: k.ask, room: k.room}
 	list, err := k.workshop.tools(ctx)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"stopgap/internal/config"
 	"stopgap/models"
 	"stopgap/tools/corpus"
+	"stopgap/tools/web"
 )
 
 const defaultFormat = "qwen"
@@ -41,10 +42,14 @@ type settings struct {
 	folder string
 	// toolFile declares more tools; configPath is the configuration file, beside
 	// which such a file is looked for.
-	toolFile   string
-	configPath string
-	converters []string
-	python     string
+	toolFile     string
+	configPath   string
+	searchEngine string
+	searchURL    string
+	searchKeyEnv string
+	allowHosts   []string
+	converters   []string
+	python       string
 	// pythonEndpoints run code elsewhere; unsafePython runs it here unprotected.
 	pythonEndpoints []string
 	unsafePython    bool
@@ -85,7 +90,7 @@ func newSettings() *settings {
 	return &settings{
 		firstToken: 5 * time.Minute, between: time.Minute, apiKeyEnv: "STOPGAP_API_KEY",
 		format: defaultFormat, maxQuestion: 1 << 20, maxTurns: 20, resumes: 2, color: "auto",
-		toolChoice: "auto", callsInThink: "auto", folder: ".", python: "python3",
+		toolChoice: "auto", searchEngine: "auto", callsInThink: "auto", folder: ".", python: "python3",
 	}
 }
 
@@ -137,6 +142,10 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 		f.StringVar(&s.toolFile, "tool-file", s.toolFile, "the YAML `FILE` that declares your own tools and MCP servers (default tools.yaml beside the configuration)")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
 		f.Var(list{&s.converters, "EXT=COMMAND", checkConverter}, "converter", "read files of a type with a command, as in 'doc=catdoc {file}' (repeatable)")
+		f.Var(choice{&s.searchEngine, append([]string{"auto"}, web.Engines()...)}, "search-engine", "what web_search asks; auto is the first that is set up")
+		f.StringVar(&s.searchURL, "search-url", s.searchURL, "where the search engine answers; SearXNG needs it")
+		f.Var(variable{&s.searchKeyEnv}, "search-key-env", "the environment variable that has the search engine's key")
+		f.Var(list{&s.allowHosts, "HOST[:PORT]", checkStop}, "allow-host", "let web tools reach this host, also on this machine or in a private network (repeatable)")
 		f.StringVar(&s.python, "python", s.python, "the Python `PROGRAM` that PythonInterpreter runs code with")
 		f.Var(list{&s.pythonEndpoints, "URL", checkEndpoint}, "python-endpoint", "run code on this SandboxFusion server instead (repeatable)")
 		f.BoolVar(&s.unsafePython, "unsafe-python", false, "run code that a model writes without a sandbox; only as a flag")

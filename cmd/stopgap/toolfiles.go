@@ -8,13 +8,12 @@ import (
 	"stopgap/tools"
 	"stopgap/tools/document"
 	"stopgap/tools/files"
-	"stopgap/tools/goal"
 )
 
 // openFilesTools gives parse_file.
 func openFilesTools(_ context.Context, w *workshop) ([]tools.Tool, error) {
 	return []tools.Tool{files.New(files.Options{
-		Folder: w.folder, Document: w.documents(), Goal: goal.Reader{Ask: w.ask},
+		Folder: w.folder, Document: w.documents(), Goal: w.reader(),
 	})}, nil
 }
 

@@ -49,7 +49,7 @@ type workshop struct {
 	model func(ctx context.Context, prompt string, schema json.RawMessage) (string, error)
 	// room is how many tokens that model's context has, zero for unknown; nil too.
 	room func() int
-	file *toolFile // once it has been read
+	file toolFile // what the user has declared
 	// closers are run when the tools are no longer used, the last one first.
 	closers []func()
 }
@@ -91,24 +91,28 @@ type shelf struct {
 	err    error // why there are none, or not all
 }
 
-// shelves opens all families.
-func (w *workshop) shelves(ctx context.Context) []shelf {
+// shelves opens all families. A file of declarations that cannot be read is an
+// error for all of them.
+func (w *workshop) shelves(ctx context.Context) ([]shelf, error) {
+	if err := w.declare(); err != nil {
+		return nil, err
+	}
 	var out []shelf
 	for _, f := range families() {
 		list, err := f.open(ctx, w)
 		out = append(out, shelf{f.name, list, err})
 	}
-	return out
+	return out, ctx.Err()
 }
 
 // tools gives the tools of the run: those of the corpus, and what --tools names,
 // as far as --allow goes. What cannot be had is an error of the user.
 func (w *workshop) tools(ctx context.Context) ([]tools.Tool, error) {
-	shelves := w.shelves(ctx)
-	if err := ctx.Err(); err != nil {
+	shelves, err := w.shelves(ctx)
+	if err != nil {
 		return nil, err
 	}
-	list, err := shelves[0].tools, shelves[0].err
+	list, err := shelves[0].tools, shelves[0].err // of the corpus
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,20 @@ func (c *Client) Dialer() *Dialer { return c.dialer }
 // UserAgent is what the client calls itself.
 func (c *Client) UserAgent() string { return cmp.Or(c.options.UserAgent, DefaultUserAgent) }
 
+// Send sends a request that a program made, not a model: to the API of a search
+// engine. It follows no redirect. Addresses, the pace and the bounds of headers
+// are those of pages; the error does not tell the address, which may hold a key.
+func (c *Client) Send(req *http.Request) (*http.Response, error) {
+	if err := checkURL(req.URL); err != nil {
+		return nil, err
+	}
+	res, err := c.pages.Transport.RoundTrip(req)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return res, nil
+}
+
 // A Page is what an address gave.
 type Page struct {
 	URL  string // where it was found in the end

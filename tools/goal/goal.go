@@ -54,6 +54,10 @@ type Reader struct {
 	// Tokens is how many tokens of a text the model gets to read, by Count;
 	// zero means DefaultTokens. A model with a small context needs less.
 	Tokens int
+	// Room, where it is not nil, tells how many tokens the model's context has,
+	// zero for unknown. It is asked at each reading: the model may be chosen late.
+	// A quarter is left for the reply.
+	Room func() int
 	// Count counts the tokens of a text; nil means tools.EstimateTokens.
 	Count func(string) int
 }
@@ -72,7 +76,7 @@ var Schema = json.RawMessage(`{"type":"object","properties":{"rational":{"type":
 // where the replies cannot be used, one that wraps ErrTooLong where even a
 // short text does not fit, or the first other error of Ask.
 func (r Reader) Read(ctx context.Context, text, goal string) (Finding, error) {
-	text = head(strings.TrimSpace(text), cmp.Or(r.Tokens, DefaultTokens), r.count)
+	text = head(strings.TrimSpace(text), r.fits(goal), r.count)
 	reply, text, err := r.climb(ctx, text, goal)
 	if err != nil {
 		return Finding{}, err
@@ -112,6 +116,19 @@ func (r Reader) climb(ctx context.Context, text, goal string) (reply, read strin
 			text = characters(text, utf8.RuneCountInString(text)*7/10)
 		}
 	}
+}
+
+// fits is how many tokens of a text go to the model.
+func (r Reader) fits(goal string) int {
+	most := cmp.Or(r.Tokens, DefaultTokens)
+	if r.Room == nil {
+		return most
+	}
+	room := r.Room()
+	if room <= 0 {
+		return most
+	}
+	return max(min(most, room-room/4-Overhead-r.count(goal)), 1)
 }
 
 func (r Reader) count(text string) int {

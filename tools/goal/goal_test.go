@@ -138,6 +138,21 @@ func TestTextIsCutToTheTokens(t *testing.T) {
 	}
 }
 
+// What the model has room for is less than the most that it may read.
+func TestTextFitsTheModel(t *testing.T) {
+	text := strings.Repeat("word ", 100_000)
+	for room, want := range map[int]int{0: 95_000, 8192: 8192*3/4 - goal.Overhead - 1, 1_000_000: 95_000, 100: 1} {
+		m := &model{replies: []string{good}}
+		r := goal.Reader{Ask: m.ask, Room: func() int { return room }}
+		if _, err := r.Read(t.Context(), text, "g"); err != nil {
+			t.Fatal(err)
+		}
+		if got := tools.EstimateTokens(page(t, m.asked[0])); got != want {
+			t.Errorf("%d tokens of the text in a context of %d, want %d", got, room, want)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	const unread = "The useful information in a.html for user goal G as follows: \n\nEvidence in page: \n" +
 		"The provided webpage content could not be accessed. Please check the URL or file format.\n\nSummary: \n" +
