@@ -26,8 +26,8 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 	@docs/demo/ollama.sh
 
 .PHONY: test
-test: lint jinja ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
-	$(ON_OLLAMA) PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
+test: lint jinja sandbox ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
+	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
@@ -48,6 +48,16 @@ jinja: ## Python's Jinja2 in build/python, the reference for chat templates
 		|| python3 -m pip install --quiet --disable-pip-version-check --target $(BUILD)/python jinja2==3.1.6 \
 		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y python3-jinja2; } \
 		|| echo 'jinja: no Python with pip: the goldens are compared, but not made again'
+
+.PHONY: sandbox
+sandbox: ## bubblewrap and a Python for the sandbox, if you are root
+	@{ command -v bwrap && test -x /usr/bin/python3; } >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y bubblewrap python3; } >/dev/null \
+		|| echo 'sandbox: bubblewrap and /usr/bin/python3 are not both there, and only root can install them: their tests will fail'
+
+.PHONY: bench-sandbox
+bench-sandbox: sandbox ## what a sandbox costs beside a bare start of the same program
+	$(GO) test -run '^$$' -bench Start -benchtime 200x ./tools/sandbox ./cmd/stopgap
 
 TOKENIZER := ./models/tokenizer
 TAGGED = -tags hftokenizers -ldflags "-extldflags=-L$(CURDIR)/$(BUILD)" $(TOKENIZER)
