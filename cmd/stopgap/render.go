@@ -28,8 +28,10 @@ func (a *app) renderCommand() *cobra.Command {
 		Long: `Print the exact prompt that "stopgap run" would send first, without sending it.
 
 To a file or a pipe go its bytes and nothing else. In a terminal its segments
-are coloured by who wrote them. With --ids the server's tokenizer is asked which
-tokens it reads; this needs a server that has one.
+are coloured by who wrote them. With --ids it is the tokens that the server reads:
+where prompts are sent as ids those that would be sent, elsewhere what its own
+tokenizer makes of the text. This needs a server that tells them. A token that the
+server puts before every text is not among them.
 
 With --score TEXT the server is asked how likely the model is to go on with this
 text: the natural logarithm of its probability, without sampling anything. What
@@ -86,18 +88,24 @@ func (a *app) render(ctx context.Context, s *settings, question string, as rende
 			return err
 		}
 	}
-	segments, err := k.opening(ctx, question)
-	switch {
-	case err != nil:
+	if as.ids && !k.tells() {
+		_, err := a.tokenizer(k)
 		return err
+	}
+	o, err := k.opening(ctx, question)
+	if err != nil {
+		return err
+	}
+	segments := o.segments
+	switch {
 	case len(as.scores) > 0:
-		return a.printScores(ctx, k, segments, as.scores, as.json)
+		return a.printScores(ctx, k, o.sent, as.scores, as.json)
 	case as.ids:
-		tokenizer, err := a.tokenizer(k)
+		tokens, err := o.tokens(ctx, k)
 		if err != nil {
 			return err
 		}
-		return a.printTokens(ctx, tokenizer, segments, as.json)
+		return a.printTokens(tokens, as.json)
 	case as.json:
 		return a.printJSON(segments)
 	case isTerminal(a.stdout):
@@ -117,48 +125,149 @@ func (a *app) render(ctx context.Context, s *settings, question string, as rende
 // errRendered ends a run at its first request.
 var errRendered = errors.New("the prompt stands")
 
+// An opened prompt is that of the first request of a run.
+type opened struct {
+	segments []runner.Segment // by who wrote them
+	sent     []models.Segment // as the model gets it
+	spelling *models.Spelling // nil where the model tells none
+	pieces   map[int]string   // of the tokens that were asked for
+}
+
 // A listener stands in for a model: it takes the first request and generates
 // nothing.
-type listener struct{ request *models.Request }
+type listener struct{ *opened }
 
 func (l listener) Stream(_ context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
 	return func(yield func(models.Chunk, error) bool) {
-		*l.request = req
+		l.sent = req.Prompt
 		yield(models.Chunk{}, errRendered)
 	}
 }
 
-// A renderingListener leaves the rendering of openings to the model's server.
-type renderingListener struct {
-	listener
-	models.Renderer
+// A spellingListener leaves the spelling of prompts to the model, and hears the
+// pieces of its tokens.
+type spellingListener struct {
+	*opened
+	models.Speller
+}
+
+// Spelling implements models.Speller.
+func (l spellingListener) Spelling(ctx context.Context) (*models.Spelling, error) {
+	s, err := l.Speller.Spelling(ctx)
+	if err != nil {
+		return nil, err
+	}
+	heard := *s
+	if s.Encode != nil {
+		heard.Encode = func(ctx context.Context, text string, special bool) ([]models.Token, error) {
+			tokens, err := s.Encode(ctx, text, special)
+			for _, t := range tokens {
+				l.pieces[t.ID] = t.Piece
+			}
+			return tokens, err
+		}
+	}
+	l.spelling = &heard
+	return &heard, nil
+}
+
+// listen gives a model that only listens, with what the runner asks of the real
+// one before its first request.
+func (o *opened) listen(m models.Model) models.Model {
+	renderer, renders := m.(models.Renderer)
+	speller, spells := m.(models.Speller)
+	l, sl := listener{o}, spellingListener{o, speller}
+	switch {
+	case renders && spells:
+		return struct {
+			models.Model
+			models.Renderer
+			models.Speller
+		}{l, renderer, sl}
+	case renders:
+		return struct {
+			models.Model
+			models.Renderer
+		}{l, renderer}
+	case spells:
+		return struct {
+			models.Model
+			models.Speller
+		}{l, sl}
+	}
+	return l
 }
 
 // opening is the prompt of the first request of a run, which is left there.
 // What the run writes after the opening is the words of a tool choice.
-func (k *kit) opening(ctx context.Context, question string) ([]runner.Segment, error) {
-	var sent models.Request
+func (k *kit) opening(ctx context.Context, question string) (*opened, error) {
+	o := &opened{pieces: map[int]string{}}
 	r := *k.runner
-	r.Model = listener{&sent}
-	if renderer, ok := k.runner.Model.(models.Renderer); ok {
-		r.Model = renderingListener{listener{&sent}, renderer}
-	}
+	r.Model = o.listen(k.runner.Model)
 	task := k.task
 	task.Question = question
-	var segments []runner.Segment
 	for ev, err := range r.Run(ctx, task) {
 		switch ev := ev.(type) {
 		case runner.Started:
-			segments = ev.Prompt
+			o.segments = ev.Prompt
 		case runner.Text:
-			segments = append(segments, runner.Segment{Source: template.FromTemplate, Text: ev.Text})
+			o.segments = append(o.segments, runner.Segment{Source: template.FromTemplate, Text: ev.Text})
 		}
 		if err != nil && !errors.Is(err, errRendered) {
 			return nil, err
 		}
 	}
-	return segments, ctx.Err()
+	return o, ctx.Err()
 }
+
+// tells reports whether the model's server tells tokens.
+func (k *kit) tells() bool {
+	_, tokenizes := k.runner.Model.(models.Tokenizer)
+	_, spells := k.runner.Model.(models.Speller)
+	return tokenizes || spells
+}
+
+// tokens are those that the server reads: the ids that are sent, and what the
+// server makes of text.
+func (o *opened) tokens(ctx context.Context, k *kit) ([]models.Token, error) {
+	var out []models.Token
+	var text strings.Builder
+	flush := func() error {
+		tokens, err := o.tokenize(ctx, k, text.String())
+		text.Reset()
+		out = append(out, tokens...)
+		return err
+	}
+	for _, s := range o.sent {
+		if len(s.Tokens) == 0 {
+			text.WriteString(s.Text)
+			continue
+		}
+		if err := flush(); err != nil {
+			return nil, err
+		}
+		for _, id := range s.Tokens {
+			out = append(out, models.Token{ID: id, Piece: o.pieces[id]})
+		}
+	}
+	return out, flush()
+}
+
+// tokenize gives what the server makes of a text.
+func (o *opened) tokenize(ctx context.Context, k *kit, text string) ([]models.Token, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if t, ok := k.runner.Model.(models.Tokenizer); ok {
+		return t.Tokenize(ctx, text)
+	}
+	if o.spelling == nil || o.spelling.Encode == nil {
+		return nil, &usageError{fmt.Errorf("the tokenizer of %s is of a kind that is not read", masked(k.ref)), tokensElsewhere}
+	}
+	return o.spelling.Encode(ctx, text, true)
+}
+
+const tokensElsewhere = "llama-server and vLLM do: use --model llamacpp:URL or openai:URL#MODEL"
 
 // tokenizer gives what knows the model's tokens.
 func (a *app) tokenizer(k *kit) (models.Tokenizer, error) {
@@ -166,7 +275,7 @@ func (a *app) tokenizer(k *kit) (models.Tokenizer, error) {
 	if !ok {
 		return nil, &usageError{
 			fmt.Errorf("the server of %s does not tell its tokens", masked(k.ref)),
-			"llama-server and vLLM do: use --model llamacpp:URL or openai:URL#MODEL",
+			tokensElsewhere,
 		}
 	}
 	return t, nil
@@ -178,15 +287,7 @@ type renderedToken struct {
 	Piece string `json:"piece"`
 }
 
-func (a *app) printTokens(ctx context.Context, t models.Tokenizer, segments []runner.Segment, asJSON bool) error {
-	var text strings.Builder
-	for _, s := range segments {
-		text.WriteString(s.Text)
-	}
-	tokens, err := t.Tokenize(ctx, text.String())
-	if err != nil {
-		return err
-	}
+func (a *app) printTokens(tokens []models.Token, asJSON bool) error {
 	if asJSON {
 		out := make([]renderedToken, len(tokens))
 		for i, tok := range tokens {

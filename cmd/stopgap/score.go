@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"stopgap/models"
-	"stopgap/runner"
 )
 
 // A scoredText is one text of render --score: how likely the model is to write
@@ -39,14 +38,10 @@ func (a *app) scorer(k *kit) (models.Scorer, error) {
 }
 
 // printScores asks how likely each text is after the prompt.
-func (a *app) printScores(ctx context.Context, k *kit, segments []runner.Segment, texts []string, asJSON bool) error {
+func (a *app) printScores(ctx context.Context, k *kit, prompt []models.Segment, texts []string, asJSON bool) error {
 	sc, err := a.scorer(k)
 	if err != nil {
 		return err
-	}
-	prompt := make([]models.Segment, len(segments))
-	for i, s := range segments {
-		prompt[i] = models.Segment{Text: s.Text, Tokens: s.Tokens}
 	}
 	var all []scoredText
 	for _, text := range texts {
