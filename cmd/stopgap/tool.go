@@ -90,9 +90,9 @@ server there is one line, until --tools names the server.`,
 			defer stop()
 			w := &workshop{settings: s, app: a, wanted: s.tools, listing: true}
 			defer w.close()
-			shelves := w.shelves(ctx)
-			if ctx.Err() != nil {
-				return ctx.Err()
+			shelves, err := w.shelves(ctx)
+			if err != nil {
+				return err
 			}
 			return a.printTools(s, shelves, asJSON)
 		},
@@ -155,10 +155,11 @@ func (a *app) toolShowCommand() *cobra.Command {
 			defer stop()
 			w := &workshop{settings: s, app: a, wanted: args, listing: true}
 			defer w.close()
-			found, err := pick(w.shelves(ctx), args[0])
-			if ctx.Err() != nil {
-				return ctx.Err()
+			shelves, err := w.shelves(ctx)
+			if err != nil {
+				return err
 			}
+			found, err := pick(shelves, args[0])
 			if err != nil {
 				return err
 			}
@@ -230,7 +231,9 @@ func (a *app) completeTools(s *settings) cobra.CompletionFunc {
 		w := &workshop{settings: s, app: a, listing: true}
 		defer w.close()
 		var names []string
-		for _, shelf := range w.shelves(cmd.Context()) {
+		_ = a.settle(cmd, s)
+		shelves, _ := w.shelves(cmd.Context()) // the shell has no place for an error
+		for _, shelf := range shelves {
 			for _, t := range shelf.tools {
 				names = append(names, before+printable(t.Spec().Name))
 			}

@@ -41,30 +41,25 @@ type mcpServer struct {
 // toolsFile is the name of the file beside the configuration file.
 const toolsFile = "tools.yaml"
 
-// declared reads the file that declares tools. Only one that was asked for must
+// declare reads the file that declares tools. Only one that was asked for must
 // exist. It never lies in the current folder unasked: it says what is run.
-func (w *workshop) declared() (*toolFile, error) {
-	if w.file != nil {
-		return w.file, nil
-	}
+func (w *workshop) declare() error {
 	path, asked := w.toolFile, w.toolFile != ""
 	if !asked {
 		if w.configPath == "" {
-			return &toolFile{}, nil
+			return nil
 		}
 		path = filepath.Join(filepath.Dir(w.configPath), toolsFile)
 	}
-	out := &toolFile{path: path}
-	err := config.Decode(path, out)
+	w.file = toolFile{path: path}
+	err := config.Decode(path, &w.file)
 	switch {
-	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
+	case err == nil, !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &usageError{err: &config.Error{Path: path, Reason: "there is no such file"}, hint: "--tool-file takes a YAML file that declares tools; docs/tools.md tells how"}
-	case err != nil:
-		return nil, &usageError{err, "docs/tools.md tells how tools are declared"}
+		return &usageError{&config.Error{Path: path, Reason: "there is no such file"}, "--tool-file takes a YAML file that declares tools; docs/tools.md tells how"}
 	}
-	w.file = out
-	return out, nil
+	return &usageError{err, "docs/tools.md tells how tools are declared"}
 }
 
 // fault says which declaration is wrong.
@@ -74,10 +69,7 @@ func (f *toolFile) fault(what, name string, err error) error {
 
 // openOwnTools gives the commands and endpoints that the user has declared.
 func openOwnTools(_ context.Context, w *workshop) ([]tools.Tool, error) {
-	file, err := w.declared()
-	if err != nil {
-		return nil, err
-	}
+	file := &w.file
 	var list []tools.Tool
 	var faults error
 	for _, name := range slices.Sorted(maps.Keys(file.Tools)) {
@@ -96,10 +88,7 @@ func openOwnTools(_ context.Context, w *workshop) ([]tools.Tool, error) {
 // openMCPTools gives the tools of the servers that --tools names. Before a
 // server is started or reached, --allow has to allow it.
 func openMCPTools(ctx context.Context, w *workshop) ([]tools.Tool, error) {
-	file, err := w.declared()
-	if err != nil {
-		return nil, err
-	}
+	file := &w.file
 	var list []tools.Tool
 	var faults error
 	for _, name := range slices.Sorted(maps.Keys(file.MCP)) {
