@@ -26,8 +26,8 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 	@docs/demo/ollama.sh
 
 .PHONY: test
-test: lint jinja sandbox ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
-	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
+test: lint jinja sandbox chromium ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
+	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
@@ -54,6 +54,17 @@ sandbox: ## bubblewrap and a Python for the sandbox, if you are root
 	@{ command -v bwrap && test -x /usr/bin/python3; } >/dev/null \
 		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y bubblewrap python3; } >/dev/null \
 		|| echo 'sandbox: bubblewrap and /usr/bin/python3 are not both there, and only root can install them: their tests will fail'
+
+.PHONY: chromium
+chromium: ## Chromium, which web_search asks Bing with, if you are root
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } >/dev/null \
+		|| echo 'chromium: there is none, and only root can install it: its tests will fail'
+
+URLS ?= 50
+.PHONY: hostile
+hostile: ## addresses that nobody may connect to, each alone and behind a redirect (URLS of each range)
+	$(GO) test -count=1 -run 'Hostile|Dialer|Rebinding' -v ./tools/fetch -args -addresses $(URLS)
 
 .PHONY: bench-sandbox
 bench-sandbox: sandbox ## what a sandbox costs beside a bare start of the same program
