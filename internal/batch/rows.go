@@ -106,7 +106,6 @@ func readCSV(r io.Reader, comma rune, take taker) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		line, _ := in.FieldPos(0)
 		if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
 			take(bad.StartLine, nil, bad.Err)
 			continue
@@ -114,6 +113,7 @@ func readCSV(r io.Reader, comma rune, take taker) error {
 		if err != nil {
 			return err
 		}
+		line, _ := in.FieldPos(0)
 		if len(cells) > len(header) {
 			take(line, nil, fmt.Errorf("it has %d cells below %d columns", len(cells), len(header)))
 			continue
