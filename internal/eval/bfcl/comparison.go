@@ -153,3 +153,7 @@ func listOfDicts(given list, possible list) Verdict {
 	}
 	return v
 }
+
+// Same reports whether two texts are the same to the checker: case, spaces and
+// some punctuation do not count.
+func Same(a, b string) bool { return standard(a) == standard(b) }
