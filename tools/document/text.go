@@ -2,6 +2,7 @@ package document
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -123,6 +124,8 @@ func separator(text string) rune {
 
 var errLine = errors.New("a row is too long")
 
+var newline = []byte("\n")
+
 // A rowLimit fails where a row is too long: a row may have many lines, and
 // must lie in memory.
 type rowLimit struct {
@@ -135,6 +138,6 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 		return 0, errLine
 	}
 	n, err := l.r.Read(p)
-	l.n += n
+	l.n += n - bytes.Count(p[:n], newline) // empty lines are no row
 	return n, err
 }
