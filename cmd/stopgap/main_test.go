@@ -16,12 +16,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"stopgap/tools/document"
+	"stopgap/tools/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the scripts' outputs")
 
 func TestMain(m *testing.M) {
 	document.Child()
+	sandbox.Child()
 	testscript.Main(m, map[string]func(){"stopgap": main})
 }
 

@@ -107,6 +107,7 @@ type Result struct {
 	ExitCode int
 	Method   Method
 	Duration time.Duration // start-up included
+	CPU      time.Duration // of the first process and those it waited for
 }
 
 // An End is why a command is over.

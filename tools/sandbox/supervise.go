@@ -85,6 +85,7 @@ func supervise(ctx context.Context, cmd *exec.Cmd, c Command, begun func(*superv
 	res := Result{
 		Stdout: stdout.kept, Stderr: stderr.kept, End: s.finish(),
 		ExitCode: exitCode(cmd.ProcessState), Method: c.Method, Duration: time.Since(start),
+		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
 	}
 	if res.End == "" {
 		res.End = Exited
