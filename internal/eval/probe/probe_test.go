@@ -154,6 +154,9 @@ func TestBFCLThroughTheRunner(t *testing.T) {
 		}
 		groups := map[string]int{}
 		for _, c := range cases {
+			if c.ID == "parallel_multiple_26" {
+				continue // its right answer has a parameter that its function has not
+			}
 			truth := groundTruth(t, dir, c.ID)
 			turn := template.Turn{Answer: "No.", Text: "No.", Answered: true}
 			if c.Wanted {
@@ -207,7 +210,7 @@ func callsOf(t *testing.T, truth []map[string]map[string][]any) (calls []templat
 		for name, parameters := range answer {
 			arguments := map[string]any{}
 			for p, values := range parameters {
-				if !slices.ContainsFunc(values, func(v any) bool { return v == "" }) { // what may be left out is
+				if values[0] != "" {
 					arguments[p] = concrete(values[0])
 				}
 			}
