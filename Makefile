@@ -26,8 +26,8 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 	@docs/demo/ollama.sh
 
 .PHONY: test
-test: lint jinja sandbox chromium ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
-	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
+test: lint jinja sandbox chromium documents ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
+	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 STOPGAP_REQUIRE_POPPLER=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
@@ -60,6 +60,21 @@ chromium: ## Chromium, which web_search asks Bing with, if you are root
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } >/dev/null \
 		|| echo 'chromium: there is none, and only root can install it: its tests will fail'
+
+.PHONY: documents
+documents: ## pdftotext, which reads PDFs, and catdoc, which reads old Word files, if you are root
+	@{ command -v pdftotext && command -v catdoc; } >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends poppler-utils catdoc; } >/dev/null \
+		|| echo 'documents: pdftotext and catdoc are not both there, and only root can install them: their tests will fail'
+
+.PHONY: bombs
+bombs: documents ## files made to hurt their reader, in full size: memory and time of each
+	STOPGAP_BOMBS=all $(GO) test -count=1 -run '^Test(Hostile|Truncated|Mutated)$$' -timeout 0 -v ./tools/document | grep -v '^ *\(=== \|--- PASS\)'
+
+PARSERS := PDF HTML CSV Text Zip DOCX PPTX XLSX Number Parse
+.PHONY: fuzz-documents
+fuzz-documents: ## each parser of files on random bytes (FUZZTIME)
+	@set -ex; for p in $(PARSERS); do $(GO) test -run '^$$' -fuzz "^Fuzz$$p\$$" -fuzztime $(FUZZTIME) ./tools/document; done
 
 URLS ?= 50
 .PHONY: hostile
@@ -95,6 +110,16 @@ exam: ## a slice of eval-builtin with floors, as make test asks it
 .PHONY: bench-stopping
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text
 	@$(GO) run ./internal/stopbench $(ARGS)
+
+DOCUMENTS ?= 200000
+.PHONY: bench-corpus
+bench-corpus: ## index and search 200 000 documents, by words and by vectors, with SQLite's own beside it (DOCUMENTS)
+	STOPGAP_BENCH_DOCUMENTS=$(DOCUMENTS) $(GO) test -run '^$$' -bench 'Index|Search|Hybrid' -benchtime 100x -timeout 0 ./tools/corpus
+
+.PHONY: bm25s
+bm25s: ## Python's bm25s in build/python, a second reference for the ranking (large: it needs SciPy)
+	@PYTHONPATH=$(BUILD)/python python3 -c 'import bm25s' 2>/dev/null \
+		|| python3 -m pip install --quiet --disable-pip-version-check --target $(BUILD)/python bm25s==0.2.14
 
 .PHONY: faults
 faults: ## break recorded streams in every way at every byte, and print what became of them

@@ -202,8 +202,23 @@ func TestArticle(t *testing.T) {
 	}
 }
 
-// A real Word file of 1997, "A comet.", as catdoc reads it, would need Word;
-// what counts here is the command.
+// TestCatdoc reads an RTF file with Debian's catdoc, which reads those and the
+// Word files before 2007.
+func TestCatdoc(t *testing.T) {
+	if _, err := exec.LookPath("catdoc"); err != nil {
+		if os.Getenv("STOPGAP_REQUIRE_POPPLER") != "" {
+			t.Fatal("there is no catdoc")
+		}
+		t.Skip("there is no catdoc (Debian: catdoc)")
+	}
+	o := Options{Converters: map[string][]string{"rtf": {"catdoc", "-dutf-8", "-w", filePlaceholder}}}
+	d, err := Parse(context.Background(), "note.rtf", strings.NewReader(`{\rtf1\ansi\ansicpg1252 The \b Lantern\b0  in K\'f6ln.\par}`), o)
+	if err != nil || strings.TrimSpace(d.Markdown) != "The Lantern in Köln." || d.Type != "rtf" {
+		t.Errorf("%v %+v", err, d)
+	}
+}
+
+// TestConverter: what a command does, and does not do.
 func TestConverter(t *testing.T) {
 	cat, err := exec.LookPath("cat")
 	if err != nil {
