@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"path"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"stopgap/models"
 	"stopgap/tools/corpus"
+	"stopgap/tools/document"
 )
 
 // embedder gives the model of --embed, or nil.
@@ -48,5 +51,23 @@ func (a *app) completeEmbed(cmd *cobra.Command, s *settings) {
 	}
 	if cmd.Flags().Lookup("embed") != nil {
 		_ = cmd.RegisterFlagCompletionFunc("embed", complete) // the flag is there
+	}
+}
+
+// readFiles lets an index read every type of file that parse_file reads.
+func (s *settings) readFiles(cfg *corpus.Config) {
+	options := s.documents()
+	for _, extension := range document.Extensions() {
+		cfg.Types = append(cfg.Types, "."+extension)
+	}
+	for extension := range options.Converters {
+		cfg.Types = append(cfg.Types, "."+extension)
+	}
+	cfg.Parse = func(ctx context.Context, name string, data []byte) (corpus.Document, error) {
+		d, err := document.Parse(ctx, path.Base(name), bytes.NewReader(data), options)
+		if e, ok := errors.AsType[*document.Error](err); ok {
+			err = errors.New(e.Reason) // the name is told beside it
+		}
+		return corpus.Document{Title: d.Title, Text: d.Markdown}, err
 	}
 }

@@ -147,7 +147,7 @@ func fileHint(err error) string {
 		return "check that you may read it"
 	}
 	if is[*corpus.NoDocumentsError](err) {
-		return "indexed are .md, .markdown, .txt, .rst, .org, .jsonl and .ndjson files"
+		return "indexed are .md, .txt, .rst, .org, .jsonl, .pdf, .docx, .pptx, .xlsx, .html, .csv and more: docs/retrieval.md has the list; others with --converter"
 	}
 	if is[*corpus.IndexError](err) {
 		return "keep the index in another file with --index FILE"

@@ -51,7 +51,7 @@ words and by vectors. Ctrl-C loses nothing: the next time it goes on.`,
 			return a.printIndex(s.corpus, x, asJSON)
 		},
 	}
-	addSome(cmd, s, groupTools, "index", "embed")
+	addSome(cmd, s, groupTools, "index", "embed", "converter")
 	addSome(cmd, s, groupModel, "api-key-env")
 	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")
@@ -97,6 +97,7 @@ func (a *app) buildIndex(ctx context.Context, s *settings) (*corpus.Index, error
 		return nil, err
 	}
 	cfg := corpus.Config{Path: s.corpus, Index: s.index, Embedder: embedder, Notice: a.onceWithout(s)}
+	s.readFiles(&cfg)
 	done := func() {}
 	if screen := a.screen(a.stderr, s.color); screen.cursor && !s.quiet {
 		cfg.Progress, done = a.indexBar(screen)

@@ -51,7 +51,7 @@ the requests under way are answered; a second one ends it at once.`,
 			return a.serveCorpus(cmd.Context(), s, listen, opts)
 		},
 	}
-	addSome(cmd, s, groupTools, "index", "embed")
+	addSome(cmd, s, groupTools, "index", "embed", "converter")
 	addSome(cmd, s, groupModel, "api-key-env")
 	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 )
@@ -46,7 +47,11 @@ func (e *EmbedError) Unwrap() error { return e.Err }
 type EmbedRefError struct{ Ref, Reason string }
 
 func (e *EmbedRefError) Error() string {
-	return fmt.Sprintf("%q names no embedding model: %s", e.Ref, e.Reason)
+	ref := e.Ref
+	if at := strings.LastIndexByte(ref, '@'); at >= 0 { // what is before it may be a password
+		ref = "…" + ref[at:]
+	}
+	return fmt.Sprintf("%q names no embedding model: %s", ref, e.Reason)
 }
 
 // EmbedForms are the forms of the references that NewEmbedder takes.
@@ -263,6 +268,9 @@ func post(ctx context.Context, client *http.Client, to *url.URL, key string, bod
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
+		}
+		if e, ok := errors.AsType[*os.SyscallError](err); ok {
+			err = e.Err // "connection refused", without the steps that led there
 		}
 		return nil, 0, err
 	}
