@@ -20,9 +20,8 @@ var readable = []string{
 // vague are types that say nothing; the bytes decide.
 var vague = []string{"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
 
-func accepted() string {
-	return "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"
-}
+// accepted is the Accept header.
+const accepted = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"
 
 // contentType gives the type of a body: what the server says, as far as the
 // bytes bear it out. What is nothing to read gives a *TypeError.
@@ -40,7 +39,7 @@ func contentType(host, header string, body []byte) (mediaType, charset string, e
 	case office && sniffed != "application/zip", told == "application/pdf", told == "application/zip":
 		return "", "", &TypeError{Host: host, Type: told + " that is none"}
 	case strings.HasPrefix(sniffed, "text/"), office:
-	case len(charset) > 0 && strings.HasPrefix(charset, "utf-16"), strings.HasPrefix(charset, "utf-32"): // zeros between the letters
+	case strings.HasPrefix(charset, "utf-16"), strings.HasPrefix(charset, "utf-32"): // zeros between the letters
 	default:
 		return "", "", &TypeError{Host: host, Type: sniffed + " under the name of " + told}
 	}

@@ -58,12 +58,11 @@ type Client struct {
 	options Options
 	dialer  *Dialer
 	pages   *http.Client
-	types   string // the Accept header
 }
 
 // New makes a client.
 func New(o Options) *Client {
-	c := &Client{options: o, dialer: &Dialer{Allow: o.Allow, Resolver: o.Resolver}, types: accepted()}
+	c := &Client{options: o, dialer: &Dialer{Allow: o.Allow, Resolver: o.Resolver}}
 	c.pages = &http.Client{
 		Transport: &paced{next: c.dialer.Transport(), pace: newPace(o.Pace)},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -149,7 +148,7 @@ func (c *Client) get(ctx context.Context, u *url.URL) (Page, bool, error) {
 		return Page{}, false, err
 	}
 	req.Header.Set("User-Agent", c.UserAgent())
-	req.Header.Set("Accept", c.types)
+	req.Header.Set("Accept", accepted)
 	req.Header.Set("Accept-Encoding", "gzip")
 	res, err := c.pages.Do(req)
 	if err != nil {

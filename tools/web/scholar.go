@@ -22,8 +22,8 @@ func (scholar) Deadline() time.Duration { return searchTime }
 func (scholar) Spec() tools.Spec {
 	return tools.Spec{
 		Name:         "google_scholar",
-		Description:  "Leverage Google Scholar to retrieve relevant information from academic publications. Accepts multiple queries.",
-		Parameters:   queryParameters,
+		Description:  "Leverage Google Scholar to retrieve relevant information from academic publications. Accepts multiple queries. This tool will also return results from google search",
+		Parameters:   json.RawMessage(`{"type": "object", "properties": {"query": {"type": "array", "items": {"type": "string", "description": "The search query."}, "minItems": 1, "description": "The list of search queries for Google Scholar."}}, "required": ["query"]}`),
 		Capabilities: []tools.Capability{tools.Net},
 	}
 }

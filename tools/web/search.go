@@ -77,6 +77,9 @@ func queriesOf(field json.RawMessage) ([]string, error) {
 		}
 		list = []string{one}
 	}
+	if len(list) == 0 || len(list) > maxQueries {
+		return nil, fmt.Errorf("a call takes 1 to %d queries, not %d", maxQueries, len(list))
+	}
 	for _, q := range list {
 		if strings.TrimSpace(q) == "" {
 			return nil, errors.New("a query is empty")
@@ -220,6 +223,8 @@ const (
 )
 
 // search is web_search as Tongyi DeepResearch knows it: numbered links in text.
+// It says of itself what the model was trained with, to the byte; so do
+// google_scholar and visit.
 type search struct{ *Tools }
 
 func (search) Deadline() time.Duration { return searchTime }
@@ -227,13 +232,11 @@ func (search) Deadline() time.Duration { return searchTime }
 func (search) Spec() tools.Spec {
 	return tools.Spec{
 		Name:         "search",
-		Description:  "Perform web searches then returns a string of the top search results. Accepts multiple queries.",
-		Parameters:   queryParameters,
+		Description:  "Perform Google web searches then returns a string of the top search results. Accepts multiple queries.",
+		Parameters:   json.RawMessage(`{"type": "object", "properties": {"query": {"type": "array", "items": {"type": "string", "description": "The search query."}, "minItems": 1, "description": "The list of search queries."}}, "required": ["query"]}`),
 		Capabilities: []tools.Capability{tools.Net},
 	}
 }
-
-var queryParameters = json.RawMessage(`{"type": "object", "properties": {"query": {"type": ["array", "string"], "items": {"type": "string", "description": "The search query."}, "minItems": 1, "maxItems": 10, "description": "The list of search queries."}}, "required": ["query"]}`)
 
 func (t search) Run(ctx context.Context, args json.RawMessage) (string, error) {
 	_, e, err := t.engine("")

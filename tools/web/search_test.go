@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -225,6 +226,18 @@ func TestSpecs(t *testing.T) {
 	for _, spec := range s.Specs() {
 		if len(spec.Capabilities) != 1 || spec.Capabilities[0] != tools.Net || spec.SideEffects {
 			t.Errorf("%s: %+v", spec.Name, spec)
+		}
+	}
+	// What Tongyi DeepResearch was trained with, to the byte.
+	for _, want := range []string{
+		`"name": "search", "description": "Perform Google web searches then returns a string of the top search results. Accepts multiple queries.", "parameters": {"type": "object", "properties": {"query": {"type": "array", "items": {"type": "string", "description": "The search query."}, "minItems": 1, "description": "The list of search queries."}}, "required": ["query"]}`,
+		`"name": "visit", "description": "Visit webpage(s) and return the summary of the content.", "parameters": {"type": "object", "properties": {"url": {"type": "array", "items": {"type": "string"}, "description": "The URL(s) of the webpage(s) to visit. Can be a single URL or an array of URLs."}, "goal": {"type": "string", "description": "The specific information goal for visiting webpage(s)."}}, "required": ["url", "goal"]}`,
+		`"name": "google_scholar", "description": "Leverage Google Scholar to retrieve relevant information from academic publications. Accepts multiple queries. This tool will also return results from google search", "parameters": {"type": "object", "properties": {"query": {"type": "array", "items": {"type": "string", "description": "The search query."}, "minItems": 1, "description": "The list of search queries for Google Scholar."}}, "required": ["query"]}`,
+	} {
+		if !slices.ContainsFunc(s.Specs(), func(spec tools.Spec) bool {
+			return fmt.Sprintf(`"name": %q, "description": %q, "parameters": %s`, spec.Name, spec.Description, spec.Parameters) == want
+		}) {
+			t.Errorf("no tool says of itself %s", want)
 		}
 	}
 	for args, want := range map[string]tools.Status{

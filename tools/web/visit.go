@@ -12,8 +12,11 @@ import (
 	"stopgap/tools/goal"
 )
 
-// A model reads for a visit, which takes as long as it takes.
-const visitTime = 15 * time.Minute
+const (
+	// A model reads for a visit, which takes as long as it takes.
+	visitTime = 15 * time.Minute
+	maxPages  = 10
+)
 
 // visit reads pages against a goal.
 type visit struct{ *Tools }
@@ -24,7 +27,7 @@ func (visit) Spec() tools.Spec {
 	return tools.Spec{
 		Name:         "visit",
 		Description:  "Visit webpage(s) and return the summary of the content.",
-		Parameters:   json.RawMessage(`{"type": "object", "properties": {"url": {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "maxItems": 10, "description": "The URL(s) of the webpage(s) to visit. Can be a single URL or an array of URLs."}, "goal": {"type": "string", "description": "The specific information goal for visiting webpage(s)."}}, "required": ["url", "goal"]}`),
+		Parameters:   json.RawMessage(`{"type": "object", "properties": {"url": {"type": "array", "items": {"type": "string"}, "description": "The URL(s) of the webpage(s) to visit. Can be a single URL or an array of URLs."}, "goal": {"type": "string", "description": "The specific information goal for visiting webpage(s)."}}, "required": ["url", "goal"]}`),
 		Capabilities: []tools.Capability{tools.Net},
 	}
 }
@@ -46,6 +49,9 @@ func (t visit) Run(ctx context.Context, args json.RawMessage) (string, error) {
 			return "", errors.New(`"url" is neither a string nor a list of strings`)
 		}
 		addresses = []string{one}
+	}
+	if len(addresses) == 0 || len(addresses) > maxPages {
+		return "", fmt.Errorf("a call takes 1 to %d addresses, not %d", maxPages, len(addresses))
 	}
 	if t.options.Goal.Ask == nil {
 		return "", errors.New("there is no model to read pages with; read_url gives a page as it is")
