@@ -70,7 +70,8 @@ func (w *world) tryAll(t *testing.T, m Method, list []attempt) map[string]string
 	}
 	c := Command{
 		Args: []string{systemPython, "-c", frame}, Files: map[string][]byte{"attempts.json": text},
-		Write: []string{w.project}, Protect: []string{w.config, w.start}, Method: m,
+		Write: []string{w.project}, Method: m,
+		Protect: []string{w.config, filepath.Join(w.project, ".config/stopgap/tools.yaml"), w.start, w.project + "/deep/one", w.project + "/deep/two"},
 	}
 	if m == Unprotected {
 		c.Env = []string{"STOPGAP_TEST_SECRET=" + secret}
@@ -115,6 +116,7 @@ func newWorld(t *testing.T) *world {
 	for path, text := range map[string]string{
 		"home/.ssh/id_ed25519": secret, "home/.aws/credentials": secret, "home/.bashrc": "# start", "home/notes": "before",
 		"project/code.go": "package p", "project/.git/config": "[core]", "project/.git/hooks/sample": "#!/bin/sh",
+		"project/deep/one": "before", "project/deep/two": "before",
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -285,6 +287,9 @@ return pids`, "only", true},
 	{"write our configuration, which does not exist", `os.makedirs("{PROJECT}/.config/stopgap", exist_ok=True); return open("{PROJECT}/.config/stopgap/config.yaml", "w").write("x")`, "", false},
 	{"put a folder with our configuration in its place", `os.makedirs("{PROJECT}/new/stopgap"); open("{PROJECT}/new/stopgap/config.yaml", "w").write("x"); return os.rename("{PROJECT}/new", "{PROJECT}/.config")`, "busy", false},
 	{"remove what holds the place", `os.rmdir("{PROJECT}/.config"); return os.mkdir("{PROJECT}/.config")`, "busy", false},
+	{"write the first of two", `return open("{PROJECT}/deep/one", "w").write("x")`, "Read-only", false},
+	{"write the second of two", `return open("{PROJECT}/deep/two", "w").write("x")`, "Read-only", false},
+	{"replace the folder of two", `os.rename("{PROJECT}/deep", "{PROJECT}/shallow"); return os.mkdir("{PROJECT}/deep")`, "busy", false},
 	{"write a start file", `return open("{PROJECT}/.bashrc", "w").write("x")`, "directory", false},
 	{"write through a link", `return open("{PROJECT}/link/notes", "w").write("x")`, "No such file", true},
 	{"write through a new link", `os.symlink("{HOME}/notes", "{PROJECT}/mine"); return open("{PROJECT}/mine", "w").write("x")`, "No such file", true},
@@ -373,6 +378,9 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("%d connections arrived", n)
 		}
 		w.unchanged(t)
+		if _, err := os.Stat(filepath.Join(w.project, "real")); err != nil {
+			t.Errorf("the project could not be written: %v", err)
+		}
 	})
 }
 

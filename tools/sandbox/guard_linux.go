@@ -16,37 +16,32 @@ import (
 // read-only, which nobody inside can remove or rename; so do the folders on the
 // way to it, writable, since who can rename one of them can put another in its
 // place. What is not there is held by an empty folder until the command is over.
-func (b *box) guard(folder, path string) ([]mount, error) {
-	folder, path = filepath.Clean(folder), filepath.Clean(path)
-	if path == folder {
-		return nil, &PathError{folder, "is protected and cannot be writable in a sandbox"}
+func (b *box) guard(guards map[string]kind, folder, rel string) error {
+	if rel == "." {
+		return &PathError{folder, "is protected and cannot be writable in a sandbox"}
 	}
-	var list []mount
 	at := folder
-	for part := range strings.SplitSeq(strings.TrimPrefix(path, folder+"/"), "/") {
+	for part := range strings.SplitSeq(rel, "/") {
 		at = filepath.Join(at, part)
 		info, err := os.Lstat(at)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode() == heldMode:
 			if err := b.hold(at); err != nil {
-				return nil, &PathError{at, "cannot be protected: " + cause(err)}
+				return &PathError{at, "cannot be protected: " + cause(err)}
 			}
-			return append(list, mount{Kind: readOnly, Target: at, Source: at}), nil
+			guards[at] = readOnly
+			return nil
 		case err != nil:
-			return nil, &PathError{at, "cannot be protected: " + cause(err)}
+			return &PathError{at, "cannot be protected: " + cause(err)}
 		case info.Mode()&fs.ModeSymlink != 0:
-			return nil, &PathError{at, "is a link, which cannot be protected: name another writable folder"}
-		case info.Mode() == heldMode: // by another sandbox
-			if err := b.hold(at); err != nil {
-				return nil, &PathError{at, "cannot be protected: " + cause(err)}
-			}
-			return append(list, mount{Kind: readOnly, Target: at, Source: at}), nil
+			return &PathError{at, "is a link, which cannot be protected: name another writable folder"}
 		}
-		if k := writable; at != path {
-			list = append(list, mount{Kind: k, Target: at, Source: at})
+		if guards[at] == "" {
+			guards[at] = writable
 		}
 	}
-	return append(list, mount{Kind: readOnly, Target: path, Source: path}), nil
+	guards[at] = readOnly
+	return nil
 }
 
 // heldMode tells folders that hold a place from those that somebody made.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,15 +115,29 @@ func (b *box) appendFolders(list []mount) ([]mount, error) {
 		list = append(list, m)
 	}
 	for _, folder := range b.command.Write {
-		for _, path := range append([]string{filepath.Join(folder, ".git")}, b.command.Protect...) {
-			if !within(filepath.Clean(path), filepath.Clean(folder)) {
-				continue
+		guarded := map[string]bool{".git": true}
+		for _, path := range b.command.Protect {
+			for _, rel := range below(folder, path) {
+				guarded[rel] = true
 			}
-			guards, err := b.guard(folder, path)
-			if err != nil {
+		}
+		guards := map[string]kind{}
+		for rel := range guarded {
+			if err := b.guard(guards, filepath.Clean(folder), rel); err != nil {
 				return nil, err
 			}
-			list = append(list, guards...)
+		}
+		// What a folder is mounted over is out of sight, so folders come first; below
+		// what is read-only nothing is needed.
+		fixed := ""
+		for _, path := range slices.Sorted(maps.Keys(guards)) {
+			if fixed != "" && within(path, fixed) {
+				continue
+			}
+			if guards[path] == readOnly {
+				fixed = path
+			}
+			list = append(list, mount{Kind: guards[path], Target: path, Source: path})
 		}
 	}
 	return list, nil
@@ -152,6 +167,32 @@ func cause(err error) string {
 		err = p.Err
 	}
 	return err.Error()
+}
+
+// below gives where a path lies in a folder, as both are written and as both are
+// without links; nothing where it lies elsewhere.
+func below(folder, path string) []string {
+	var list []string
+	for _, pair := range [][2]string{{filepath.Clean(folder), filepath.Clean(path)}, {resolved(folder), resolved(path)}} {
+		if within(pair[1], pair[0]) {
+			rel, err := filepath.Rel(pair[0], pair[1])
+			if err == nil && !slices.Contains(list, rel) {
+				list = append(list, rel)
+			}
+		}
+	}
+	return list
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
 }
 
 // within reports whether a path is a folder or below it.

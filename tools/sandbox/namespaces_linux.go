@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,17 @@ func (b *box) namespaces() (*exec.Cmd, error) {
 	attr.GidMappingsEnableSetgroups = b.isRoot // to have none
 	cmd.SysProcAttr = attr
 	return cmd, nil
+}
+
+// noNamespaces says in words why the own binary could not be started in new
+// namespaces.
+func noNamespaces(err error) error {
+	for _, errno := range []syscall.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS} {
+		if errors.Is(err, errno) {
+			return fmt.Errorf("the kernel does not let this user make namespaces (%w)", errno)
+		}
+	}
+	return err
 }
 
 // newRoot is where the root of the sandbox is made; the folder is everywhere.

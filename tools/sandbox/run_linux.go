@@ -65,7 +65,11 @@ func start(ctx context.Context, c Command) (Result, error) {
 	}
 	b.process = cmd
 	res, err := supervise(ctx, cmd, c, b.begun)
-	if err != nil && ctx.Err() == nil {
+	var setup *setupError
+	switch {
+	case errors.As(err, &setup) && c.Method == Namespaces:
+		return res, &setupError{noNamespaces(setup.err)}
+	case err != nil && ctx.Err() == nil:
 		return res, err
 	}
 	return b.judge(res, err)
