@@ -22,9 +22,13 @@ import (
 	"stopgap/template"
 	"stopgap/tools"
 	"stopgap/tools/corpus"
+	"stopgap/tools/document"
 )
 
-func TestMain(m *testing.M) { os.Exit(ollamatest.Main(m)) }
+func TestMain(m *testing.M) {
+	document.Child() // pages and files are parsed by this program, started again
+	os.Exit(ollamatest.Main(m))
+}
 
 const (
 	root     = "../.."
