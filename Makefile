@@ -143,6 +143,10 @@ bench-prefill: ollama ## what reading ahead while a tool runs saves, on the buil
 bench-overhead: ## what a run costs beside the model's own time, with a prompt of 32 000 tokens
 	$(GO) test -run '^$$' -bench Overhead -benchtime 20x ./internal/endtoend
 
+.PHONY: bench-batch
+bench-batch: ## what a batch costs a token and in memory, 64 rollouts at once, beside bare streams
+	$(GO) test -run '^$$' -bench Batch -benchtime 5x ./internal/batch
+
 PAYLOADS ?= 20000
 .PHONY: forge
 forge: ## texts that try to become structure: 20 000 for each of 8 formats (PAYLOADS)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -110,6 +111,9 @@ func (a *app) batch(cmd *cobra.Command, s *settings, f batchFlags) error {
 		if day, err := ledger.Date(); err == nil && day != "" {
 			s.date = day
 		}
+	}
+	if a.env("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(batch.GCPercent))
 	}
 	board := a.newBoard(s, f.json)
 	defer board.Close()

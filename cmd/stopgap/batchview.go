@@ -155,7 +155,7 @@ func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
 		gold[it.ID] = it.Answers
 	}
 	endings := map[runner.Termination]int{}
-	scored, exact, f1 := 0, 0, 0.0
+	scored, exact, contained, f1 := 0, 0, 0, 0.0
 	err := b.Results(func(r batch.Result) error {
 		if !r.Failed() {
 			endings[r.Termination]++
@@ -164,6 +164,9 @@ func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
 			scored++
 			if match.Exact(r.Answer, want) {
 				exact++
+			}
+			if match.Contains(r.Answer, want) {
+				contained++
 			}
 			f1 += match.F1(r.Answer, want)
 		}
@@ -185,7 +188,8 @@ func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
 		parts = append(parts, fmt.Sprintf("%d failed", end.Failed))
 	}
 	if scored > 0 {
-		parts = append(parts, fmt.Sprintf("exact match %d of %d (%.1f %%), F1 %.1f %%", exact, scored, 100*float64(exact)/float64(scored), 100*f1/float64(scored)))
+		parts = append(parts, fmt.Sprintf("exact match %d of %d (%.1f %%), contained %d of %d, F1 %.1f %%",
+			exact, scored, 100*float64(exact)/float64(scored), contained, scored, 100*f1/float64(scored)))
 	}
 	parts = append(parts, duration(end.Duration))
 	_, err = fmt.Fprintf(a.stdout, "%s\nresults: %s\n", printable(strings.Join(parts, " · ")), printable(b.Dir+"/"+batch.ResultsName))

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -8,7 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,23 +31,24 @@ var (
 	longReply = "<think>\n" + thought + "\n</think>\n\nAnna Low."
 )
 
-// instant is an OpenAI-style server that answers at once: the whole stream is
-// one write.
-func instant(t testing.TB) (address string, tokens *atomic.Int64) {
-	tokens = &atomic.Int64{}
-	stream := func(text string) ([]byte, int) {
+const instantVariable = "STOPGAP_BATCH_INSTANT"
+
+// TestInstant is an OpenAI-style server that answers at once: the whole stream
+// is one write. It runs in a process of its own, until its standard input ends.
+func TestInstant(t *testing.T) {
+	if os.Getenv(instantVariable) == "" {
+		t.Skip("BenchmarkBatch starts it")
+	}
+	stream := func(text string) []byte {
 		var b strings.Builder
-		n := 0
 		for _, word := range strings.SplitAfter(text, " ") {
 			line, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "text": word, "finish_reason": nil}}})
 			fmt.Fprintf(&b, "data: %s\n\n", line)
-			n++
 		}
 		b.WriteString("data: {\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
-		return []byte(b.String()), n
+		return []byte(b.String())
 	}
-	call, calls := stream(longCall)
-	reply, replies := stream(longReply)
+	call, reply := stream(longCall), stream(longReply)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -52,11 +57,9 @@ func instant(t testing.TB) (address string, tokens *atomic.Int64) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		if strings.Contains(string(body), "seen: ") {
-			tokens.Add(int64(replies))
 			_, _ = w.Write(reply)
 			return
 		}
-		tokens.Add(int64(calls))
 		_, _ = w.Write(call)
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,16 +68,42 @@ func instant(t testing.TB) (address string, tokens *atomic.Int64) {
 	}
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = s.Serve(l) }() // until it is closed
-	t.Cleanup(func() { s.Close() })
-	return l.Addr().String(), tokens
+	fmt.Println(l.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	s.Close()
+}
+
+// startInstant gives the address of such a server.
+func startInstant(b *testing.B) string {
+	b.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestInstant$")
+	child.Env = append(os.Environ(), instantVariable+"=1")
+	in, err := child.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { in.Close(); _ = child.Wait() })
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.TrimSpace(address)
 }
 
 // BenchmarkBatch measures what a batch costs a token with many rollouts at once,
 // on a server that answers at once, journals and ledger included: processor time
-// of this process, in which the server is too. The baseline only reads the same
-// streams, with the same client; what is above it is the runner's own.
+// and memory of this process. The baseline only reads the same streams, with the
+// same client; what is above it is the runner's own.
 func BenchmarkBatch(b *testing.B) {
-	address, tokens := instant(b)
+	defer debug.SetGCPercent(debug.SetGCPercent(GCPercent)) // as the command does
+	address := startInstant(b)
 	open := func() models.Model {
 		m, err := models.Open("openai:http://"+address+"#m", models.Options{})
 		if err != nil {
@@ -82,58 +111,65 @@ func BenchmarkBatch(b *testing.B) {
 		}
 		return m
 	}
-	const questionsAtOnce = 4
+	const each = 4 // questions of a worker
 	var batched, bare time.Duration
 	var made, read int64
 	var peak uint64
 	for b.Loop() {
-		before := tokens.Load()
 		began := processorTime()
-		s := server(b, "instant", open())
-		batch := newBatch(b, b.TempDir(), questions(questionsAtOnce**atOnce), s)
+		batch := newBatch(b, b.TempDir(), questions(each**atOnce), server(b, "instant", open()))
 		batch.Rollouts, batch.Parallel = 1, *atOnce
 		stop := watchMemory(&peak)
-		events, err := finish(b, batch)
+		for ev, err := range batch.Run(b.Context()) {
+			switch ev := ev.(type) {
+			case Finished:
+				made += int64(ev.Pieces)
+			case Ended:
+				if ev.Failed > 0 || ev.Missing > 0 {
+					b.Fatalf("%+v", ev)
+				}
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
 		stop()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if end := of[Ended](events)[0]; end.Failed > 0 || end.Missing > 0 {
-			b.Fatalf("%+v", end)
-		}
 		batched += processorTime() - began
-		made += tokens.Load() - before
-		_ = batch.Ledger.Close()
+		_ = batch.Ledger.Close() // the test closes it again
 
-		before, began = tokens.Load(), processorTime()
-		readBare(b, open(), questionsAtOnce)
+		began = processorTime()
+		read += readBare(b, open(), each)
 		bare += processorTime() - began
-		read += tokens.Load() - before
 	}
-	b.ReportMetric(float64(batched.Microseconds())/float64(made), "µs/token")
-	b.ReportMetric(float64(bare.Microseconds())/float64(read), "baseline-µs/token")
-	b.ReportMetric(float64(batched.Microseconds())/float64(made)-float64(bare.Microseconds())/float64(read), "own-µs/token")
+	perToken := func(d time.Duration, tokens int64) float64 { return float64(d.Nanoseconds()) / 1000 / float64(tokens) }
+	b.ReportMetric(perToken(batched, made), "µs/token")
+	b.ReportMetric(perToken(bare, read), "baseline-µs/token")
+	b.ReportMetric(perToken(batched, made)-perToken(bare, read), "own-µs/token")
 	b.ReportMetric(float64(peak)/1e6, "MB")
 	b.ReportMetric(float64(made)/float64(b.N), "tokens")
 }
 
-// readBare reads the streams of as many rollouts, and does nothing with them.
-func readBare(b *testing.B, m models.Model, each int) {
+// readBare reads the streams of as many rollouts, counts their tokens and does
+// nothing with them.
+func readBare(b *testing.B, m models.Model, each int) int64 {
 	var all sync.WaitGroup
+	var tokens atomic.Int64
 	for range *atOnce {
 		all.Go(func() {
-			for range each {
-				for _, prompt := range []string{"a question", "a question, and seen: it"} {
-					for _, err := range m.Stream(context.Background(), models.Request{Prompt: []models.Segment{{Text: prompt}}}) {
-						if err != nil {
-							b.Error(err)
-						}
+			for range 2 * each { // turns
+				for c, err := range m.Stream(context.Background(), models.Request{Prompt: []models.Segment{{Text: "a question"}}}) {
+					if err != nil {
+						b.Error(err)
+					}
+					if c.Text != "" {
+						tokens.Add(1)
 					}
 				}
 			}
 		})
 	}
 	all.Wait()
+	return tokens.Load()
 }
 
 // watchMemory keeps the most memory that the process had from the system.
