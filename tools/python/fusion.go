@@ -63,7 +63,7 @@ func (p *Interpreter) remote(ctx context.Context, code string) (string, error) {
 
 // ask runs code on one endpoint.
 func (p *Interpreter) ask(ctx context.Context, endpoint, code string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout+slack/2)
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
 	body, err := json.Marshal(runRequest{code, "python", p.options.Timeout.Seconds()})
 	if err != nil {

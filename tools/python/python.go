@@ -42,8 +42,9 @@ type Options struct {
 
 // Interpreter is the tool PythonInterpreter.
 type Interpreter struct {
-	options Options
-	program program
+	options  Options
+	patience time.Duration // with an endpoint
+	program  program
 }
 
 // New makes the tool. Nothing is started before the first call.
@@ -60,7 +61,7 @@ func New(o Options) *Interpreter {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	return &Interpreter{options: o}
+	return &Interpreter{options: o, patience: o.Timeout + slack/2}
 }
 
 // code is not required: its absence has words of its own, which models know.
