@@ -77,9 +77,9 @@ func (a *app) toolListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all tools: what each can reach, whether it asks before it acts, and what it does",
-		Long: `List all tools: the name for --tools, what it can reach (--allow), whether it
-asks before it acts, and what it does. Nothing is started for it: of an MCP
-server there is one line, until --tools names the server.`,
+		Long: `List all tools: the name for --tools, its family, what it can reach (--allow),
+whether it asks before it acts, and what it does. Nothing is started for it: of
+an MCP server there is one line, until --tools names the server.`,
 		Example: "  stopgap tool list\n  stopgap tool list --json | jq -r 'select(.side_effects).name'",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -123,7 +123,7 @@ func (a *app) printTools(s *settings, shelves []shelf, asJSON bool) error {
 				}
 				continue
 			}
-			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", printable(row.Name), row.needs(), row.asks(), printable(firstSentence(row.Description))); err != nil {
+			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", printable(row.Name), row.Family, row.needs(), row.asks(), printable(firstSentence(row.Description))); err != nil {
 				return err
 			}
 		}

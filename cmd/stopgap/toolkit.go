@@ -27,13 +27,13 @@ type family struct {
 func families() []family {
 	return []family{
 		{"corpus", openCorpusTools},
+		{"web", openWebTools},
+		{"files", openFilesTools},
+		{"python", openPythonTools},
 		{"project", openProjectTools},
 		{"shell", openShellTools},
-		{"python", openPythonTools},
 		{"own", openOwnTools},
 		{"mcp", openMCPTools},
-		{"files", openFilesTools},
-		{"web", openWebTools},
 	}
 }
 
