@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -136,14 +137,14 @@ func (s *settings) flags(g group) *pflag.FlagSet {
 	case groupTools:
 		f.StringVar(&s.corpus, "corpus", s.corpus, "search and read the documents of a `DIR`, of a .jsonl file or of a server (http://…); sample for those that come along")
 		f.StringVar(&s.index, "index", s.index, "the `FILE` of the corpus's index (default in the cache folder)")
-		f.StringVar(&s.embed, "embed", s.embed, "search by vectors too, from this embedding model: "+corpus.EmbedForms)
+		f.StringVar(&s.embed, "embed", s.embed, "search by vectors too, from this embedding model, as `REF`: "+corpus.EmbedForms)
 		f.Var(words{&s.tools, "NAME,…", checkStop}, "tools", "give the model these tools: names of tools, families or MCP servers")
 		f.Var(words{&s.allow, "net,files,code", checkCapability}, "allow", "what the tools may reach: the network, files below --folder, programs")
 		f.StringVar(&s.toolFile, "tool-file", s.toolFile, "the YAML `FILE` that declares your own tools and MCP servers (default tools.yaml beside the configuration)")
 		f.StringVar(&s.folder, "folder", s.folder, "the `DIR` that tools which reach files see")
 		f.Var(list{&s.converters, "EXT=COMMAND", checkConverter}, "converter", "read files of a type with a command, as in 'doc=catdoc {file}' (repeatable)")
-		f.Var(choice{&s.searchEngine, append([]string{"auto"}, web.Engines()...)}, "search-engine", "what web_search asks; auto is the first that is set up")
-		f.StringVar(&s.searchURL, "search-url", s.searchURL, "where the search engine answers; SearXNG needs it")
+		f.Var(choice{&s.searchEngine, append([]string{"auto"}, web.Engines()...)}, "search-engine", "the `ENGINE` that web_search asks: "+strings.Join(web.Engines(), ", ")+"; auto is the first that is set up")
+		f.StringVar(&s.searchURL, "search-url", s.searchURL, "the `URL` where the search engine answers; SearXNG needs it")
 		f.Var(variable{&s.searchKeyEnv}, "search-key-env", "the environment variable that has the search engine's key")
 		f.Var(list{&s.allowHosts, "HOST[:PORT]", checkStop}, "allow-host", "let web tools reach this host, also on this machine or in a private network (repeatable)")
 		f.StringVar(&s.python, "python", s.python, "the Python `PROGRAM` that PythonInterpreter runs code with")
