@@ -50,6 +50,8 @@ type Config struct {
 	// Progress, where set, is told how far the indexing is, a few times a
 	// second and at its end. It is called from the goroutine that called Open.
 	Progress func(Progress)
+
+	batch int64 // bytes between two commits; zero means batchBytes
 }
 
 // Progress tells how far the indexing is. The totals count what has to be
@@ -180,7 +182,7 @@ func openMemory(ctx context.Context, cfg Config) (*Index, error) {
 		return nil, explain(ctx, inMemory, err)
 	}
 	x := &Index{db: db, path: inMemory, hits: cfg.Hits}
-	x.stats, err = update(ctx, db, &source{fsys: cfg.FS, name: cfg.Path}, cfg.Progress)
+	x.stats, err = update(ctx, db, &source{fsys: cfg.FS, name: cfg.Path, batch: batchBytes}, cfg.Progress)
 	if err == nil && x.stats.Documents == 0 {
 		err = &NoDocumentsError{Path: cfg.Path, Skipped: x.stats.Skipped}
 	}

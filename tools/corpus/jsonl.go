@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 )
@@ -28,17 +29,33 @@ var (
 	errDuplicate = errors.New("id that another document has")
 )
 
-// readLines calls add for each document of a JSONL file, and bad for each line
-// that is none. Lines count from 1. The error is that of the reader, of add, or
+// A position is a place between two lines of a file, or its beginning: how many
+// bytes and lines are before it, and their hash.
+type position struct {
+	hash  hash.Hash
+	bytes int64
+	lines int
+}
+
+// Write takes what was read, up to a new place.
+func (p *position) Write(b []byte) (int, error) {
+	p.bytes += int64(len(b))
+	return p.hash.Write(b)
+}
+
+// readLines calls add for each document of a JSONL file from a position on, and
+// bad for each line that is none. Lines count from 1. When add is called, the
+// position is behind its line. The error is that of the reader, of add, or
 // errNotJSON for a file that does not look like JSONL at all.
-func readLines(ctx context.Context, name string, r io.Reader, add func(int, Document) error, bad func(int, error)) error {
+func readLines(ctx context.Context, name string, r io.Reader, at *position, add func(int, Document) error, bad func(int, error)) error {
 	in := bufio.NewReaderSize(r, 256<<10)
-	good, wrong := 0, 0
-	for line := 1; ; line++ {
+	good, wrong := at.lines, 0 // what was gone on with is JSONL
+	for line := at.lines + 1; ; line++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, tooLong, err := readLine(in)
+		data, tooLong, err := readLine(in, at)
+		at.lines = line
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -68,6 +85,9 @@ func readLines(ctx context.Context, name string, r io.Reader, add func(int, Docu
 			good++
 		}
 		if good == 0 && wrong >= maxBadStart {
+			if _, err := io.Copy(at, in); err != nil {
+				return err
+			}
 			return errNotJSON
 		}
 		if last {
@@ -77,9 +97,10 @@ func readLines(ctx context.Context, name string, r io.Reader, add func(int, Docu
 }
 
 // readLine reads a line without keeping more of it than maxLineBytes.
-func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
+func readLine(in *bufio.Reader, at *position) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
+		_, _ = at.Write(part) // a hash takes everything
 		if len(line)+len(part) > maxLineBytes {
 			tooLong, line = true, nil
 		}

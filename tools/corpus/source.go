@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type source struct {
 	// parse reads files of the types, if it is set.
 	parse func(ctx context.Context, name string, data []byte) (Document, error)
 	types []string
+	batch int64 // bytes between two commits
 	// index is the file of the index, which may lie in the folder. It is not
 	// even opened: closing it would take the locks off it that SQLite holds.
 	index fs.FileInfo
@@ -60,7 +62,7 @@ func openSource(cfg Config) (*source, error) {
 	if err != nil {
 		return nil, &ReadError{Path: path, Err: bare(err)}
 	}
-	s := &source{name: resolved, parse: cfg.Parse, types: cfg.Types}
+	s := &source{name: resolved, parse: cfg.Parse, types: cfg.Types, batch: cmp.Or(cfg.batch, batchBytes)}
 	folder := resolved
 	if !info.IsDir() {
 		folder, s.only = filepath.Dir(resolved), filepath.Base(resolved)

@@ -19,12 +19,15 @@ import (
 // a document; an index of another version is built anew.
 const (
 	applicationID = 0x73746770 // "stgp"
-	schemaVersion = 3
+	schemaVersion = 4
 )
 
 // The index. The texts of a document's passages, joined, are its text; lead is
 // the end of the passage before, which is searched with it. postings.go tells
 // what is in postings and lengths.
+//
+// Of a file that is not read to its end, bytes and lines say how far it is, and
+// hash is that of these bytes; of others bytes is zero.
 //
 // A vector belongs to a text, not to a passage: a text that moves or comes back
 // needs no new one. embedded says which passage has which. Passages are numbered
@@ -47,7 +50,9 @@ CREATE TABLE files(
 	mtime INTEGER NOT NULL,
 	hash BLOB NOT NULL,
 	collided INTEGER NOT NULL,
-	skips TEXT NOT NULL);
+	skips TEXT NOT NULL,
+	bytes INTEGER NOT NULL,
+	lines INTEGER NOT NULL);
 CREATE TABLE documents(
 	num INTEGER PRIMARY KEY,
 	id TEXT NOT NULL UNIQUE,

@@ -15,7 +15,7 @@ import (
 
 const (
 	// batchBytes is how much is read between two commits: what an interrupted
-	// run loses at most, large files aside.
+	// run loses at most.
 	batchBytes = 32 << 20
 	// fileBytes is added for each file: a thousand small ones are work too.
 	fileBytes = 32 << 10
@@ -32,6 +32,8 @@ type record struct {
 	hash             []byte
 	collided         bool // some of its ids belonged to other documents
 	skips            Skips
+	bytes            int64 // how far a file was read whose reading was interrupted
+	lines            int
 }
 
 // An updater brings an index up to date. All its writing goes over one
@@ -186,12 +188,15 @@ func (u *updater) file(ctx context.Context, f found, anyway bool) error {
 	}
 	before := u.progress.Bytes
 	err := u.replace(ctx, f, anyway)
+	for errors.Is(err, errOvertaken) {
+		err = u.replace(ctx, f, anyway)
+	}
 	if err != nil {
 		return err
 	}
 	u.progress.Files++
 	u.progress.Bytes = before + f.size
-	if u.pending += f.size + fileBytes; u.pending >= batchBytes {
+	if u.pending += f.size + fileBytes; u.pending >= u.src.batch {
 		return u.end(ctx, nil)
 	}
 	return nil
@@ -220,20 +225,31 @@ func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
 		u.stats.Skipped.merge(old.skips)
 		return nil
 	}
-	if old.num != 0 && !anyway {
-		if rec.hash, err = digest(ctx, in); err == nil && bytes.Equal(rec.hash, old.hash) {
-			rec.skips, rec.collided = old.skips, old.collided
-			u.stats.Unchanged++
-			u.stats.Skipped.merge(rec.skips)
-			return u.writer.save(ctx, f.path, &rec)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			u.stats.Skipped.add(maxSkips, Skip{Path: f.path, Reason: unreadable(err)})
-			return u.writer.remove(ctx, old.num, true)
-		}
+	at := &position{hash: sha256.New()}
+	resumed := false
+	switch {
+	case old.num == 0 || anyway:
+	case old.bytes > 0:
+		resumed, err = resume(ctx, in, old, at)
+	default:
+		rec.hash, err = digest(ctx, in)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		u.stats.Skipped.add(maxSkips, Skip{Path: f.path, Reason: unreadable(err)})
+		return u.writer.remove(ctx, old.num, true)
+	case resumed:
+		u.stats.Added++
+		u.progress.Bytes += at.bytes
+		rec.skips, rec.collided = old.skips, old.collided
+		return u.index(ctx, f, in, &rec, at, anyway)
+	case rec.hash != nil && bytes.Equal(rec.hash, old.hash):
+		rec.skips, rec.collided = old.skips, old.collided
+		u.stats.Unchanged++
+		u.stats.Skipped.merge(rec.skips)
+		return u.writer.save(ctx, f.path, &rec)
 	}
 	if old.num == 0 {
 		u.stats.Added++
@@ -247,15 +263,60 @@ func (u *updater) replace(ctx context.Context, f found, anyway bool) error {
 	if err := u.writer.save(ctx, f.path, &rec); err != nil {
 		return err
 	}
-	if err := u.read(ctx, f.path, in, &rec); err != nil {
+	return u.index(ctx, f, in, &rec, at, anyway)
+}
+
+// index reads a file from a position on and keeps its record.
+func (u *updater) index(ctx context.Context, f found, in io.Reader, rec *record, at *position, anyway bool) error {
+	if err := u.read(ctx, f.path, in, rec, at); err != nil {
 		return err
 	}
 	if rec.collided && !anyway {
-		u.collided[f] = rec
+		u.collided[f] = *rec
 	} else {
 		u.stats.Skipped.merge(rec.skips)
 	}
-	return u.writer.save(ctx, f.path, &rec)
+	return u.writer.save(ctx, f.path, rec)
+}
+
+// resume goes to where the reading of a file was interrupted, if what is before
+// is what it was; else back to the beginning.
+func resume(ctx context.Context, in fs.File, old record, at *position) (bool, error) {
+	n, err := io.CopyN(at, &meter{r: in, ended: ctx.Err, read: func(int) {}}, old.bytes)
+	if n == old.bytes && err == nil && bytes.Equal(at.hash.Sum(nil), old.hash) {
+		at.lines = old.lines
+		return true, nil
+	}
+	again, ok := in.(io.Seeker)
+	if !ok {
+		return false, errors.ErrUnsupported
+	}
+	*at = position{hash: sha256.New()}
+	_, err = again.Seek(0, io.SeekStart)
+	return false, err
+}
+
+// errOvertaken says that another process went on with a file meanwhile.
+var errOvertaken = errors.New("another process reads the file")
+
+// checkpoint commits what a file has given so far, and goes on with it unless
+// another process does.
+func (u *updater) checkpoint(ctx context.Context, name string, rec record, at *position) error {
+	rec.mtime, rec.bytes, rec.lines, rec.hash = 0, at.bytes, at.lines, at.hash.Sum(nil)
+	if err := u.writer.save(ctx, name, &rec); err != nil {
+		return err
+	}
+	if err := u.end(ctx, nil); err != nil {
+		return err
+	}
+	if err := u.begin(ctx); err != nil {
+		return err
+	}
+	now, err := u.writer.record(ctx, name)
+	if err == nil && (now.num != rec.num || now.bytes != rec.bytes || !bytes.Equal(now.hash, rec.hash)) {
+		return errOvertaken
+	}
+	return err
 }
 
 // open opens a file that is still a regular one: opening a pipe would hang.
@@ -284,19 +345,24 @@ func digest(ctx context.Context, in fs.File) ([]byte, error) {
 	return h.Sum(nil), err
 }
 
-// read indexes the documents of a file. What is wrong with the file or its
-// lines goes to the record; an error is one of the index or of ctx.
-func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *record) error {
-	h := sha256.New()
-	counted := &meter{r: io.TeeReader(in, h), ended: ctx.Err, read: func(n int) {
+// read indexes the documents of a file from a position on. What is wrong with
+// the file or its lines goes to the record; an error is one of the index or of
+// ctx.
+func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *record, at *position) error {
+	counted := &meter{r: in, ended: ctx.Err, read: func(n int) {
 		u.progress.Bytes += int64(n)
 		u.tell(false)
 	}}
+	saved := at.bytes
 	insert := func(line int, d Document) error {
 		fresh, err := u.writer.insert(ctx, rec.num, d)
 		if err == nil && !fresh {
 			rec.collided = true
 			rec.skips.add(maxSkipsPerFile, Skip{Path: name, Line: line, Reason: errDuplicate.Error()})
+		}
+		if err == nil && isLines(name) && at.bytes-saved >= u.src.batch {
+			saved = at.bytes
+			err = u.checkpoint(ctx, name, *rec, at)
 		}
 		return err
 	}
@@ -306,18 +372,18 @@ func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *reco
 	var err error
 	switch {
 	case u.src.parsed(name):
-		err = u.src.readParsed(ctx, name, counted, insert, bad)
+		err = u.src.readParsed(ctx, name, io.TeeReader(counted, at), insert, bad)
 	case isLines(name):
-		err = readLines(ctx, name, counted, insert, bad)
+		err = readLines(ctx, name, counted, at, insert, bad)
 		if err == errNotJSON {
 			bad(0, err)
 			err = nil
 		}
 	default:
-		err = readText(name, counted, insert, bad)
+		err = readText(name, io.TeeReader(counted, at), insert, bad)
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, counted) // the hash is that of the whole file
+		_, err = io.Copy(at, counted) // the hash is that of the whole file
 	}
 	if counted.err != nil {
 		// The file broke off. What was read stays; the missing hash brings
@@ -325,7 +391,7 @@ func (u *updater) read(ctx context.Context, name string, in io.Reader, rec *reco
 		bad(0, errors.New(unreadable(counted.err)))
 		rec.mtime, err = 0, nil
 	}
-	rec.hash = h.Sum(nil)
+	rec.hash = at.hash.Sum(nil)
 	return err
 }
 

@@ -273,3 +273,58 @@ func TestProgress(t *testing.T) {
 		t.Errorf("ended at %+v", last)
 	}
 }
+
+// TestCancelInsideAFile: of a long file, what was committed stays, and the next
+// time goes on behind it; unless the file has changed there.
+func TestCancelInsideAFile(t *testing.T) {
+	const n = 3000
+	lines := func(word string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `{"id":"d%d","text":"%s number n%d of the island"}`+"\n", i, word, i)
+			if i%1000 == 500 {
+				b.WriteString("broken\n")
+			}
+		}
+		return b.String()
+	}
+	for _, c := range []struct{ name, now, want string }{
+		{"the same", lines("document"), "3000 docs, +1 ~0 -0 =0, skipped 3 no JSON object"},
+		{"longer", lines("document") + `{"text":"the last one"}`, "3001 docs, +1 ~0 -0 =0, skipped 3 no JSON object"},
+		{"changed", lines("article"), "3000 docs, +0 ~1 -0 =0, skipped 3 no JSON object"},
+		{"cut", lines("document")[:2000], ""},
+	} {
+		cfg := newCorpus(t, files{"many.jsonl": lines("document")})
+		cfg.batch = 20_000
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg.Progress = func(p Progress) {
+			if p.Bytes > 0 {
+				cancel()
+			}
+		}
+		// The reader is ahead of the documents by its buffer, and asks the context
+		// when it fills it again; so one that ends here has committed something.
+		if _, err := Open(ctx, cfg); !errors.Is(err, context.Canceled) && err != nil {
+			t.Fatal(err)
+		}
+		cfg.Progress = nil
+		write(t, cfg.Path, files{"many.jsonl": c.now})
+		x := mustOpen(t, cfg)
+		if got := counts(x.Stats()); got != c.want && c.want != "" {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		fresh := newCorpus(t, files{"many.jsonl": c.now})
+		queries := []string{"number n2999", "island n7", "article", "document", "n1501"}
+		a, err := x.Search(t.Context(), queries, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := mustOpen(t, fresh).Search(t.Context(), queries, 5)
+		if err != nil || Render(a) != Render(b) {
+			t.Errorf("%s, %v:\n%s\nat once:\n%s", c.name, err, Render(a), Render(b))
+		}
+		if got := counts(mustOpen(t, cfg).Stats()); !strings.Contains(got, "=1") {
+			t.Errorf("%s, again: %s", c.name, got)
+		}
+	}
+}

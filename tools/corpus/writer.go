@@ -27,7 +27,7 @@ func newWriter(ctx context.Context, conn *sql.Conn) (*writer, error) {
 		to    **sql.Stmt
 		query string
 	}{
-		{&w.byPath, "SELECT num, size, mtime, hash, collided, skips FROM files WHERE path = ?"},
+		{&w.byPath, "SELECT num, size, mtime, hash, collided, skips, bytes, lines FROM files WHERE path = ?"},
 		{&w.document, "INSERT INTO documents(id, file, title) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING"},
 		{&w.passage, "INSERT INTO passages(num, document, part, lead, text) VALUES(?, ?, ?, ?, ?)"},
 		{&w.passages, "SELECT num, lead || text FROM passages WHERE document = ?"},
@@ -74,7 +74,7 @@ func (w *writer) records(ctx context.Context) (map[string]record, error) {
 // record gives what the index knows of a file; number zero is nothing.
 func (w *writer) record(ctx context.Context, path string) (rec record, err error) {
 	var skips string
-	err = w.byPath.QueryRowContext(ctx, path).Scan(&rec.num, &rec.size, &rec.mtime, &rec.hash, &rec.collided, &skips)
+	err = w.byPath.QueryRowContext(ctx, path).Scan(&rec.num, &rec.size, &rec.mtime, &rec.hash, &rec.collided, &skips, &rec.bytes, &rec.lines)
 	if errors.Is(err, sql.ErrNoRows) {
 		return record{}, nil
 	}
@@ -96,13 +96,13 @@ func (w *writer) save(ctx context.Context, path string, rec *record) error {
 	}
 	if rec.num != 0 {
 		_, err = w.conn.ExecContext(ctx,
-			"UPDATE files SET size = ?, mtime = ?, hash = ?, collided = ?, skips = ? WHERE num = ?",
-			rec.size, rec.mtime, hash, rec.collided, skips, rec.num)
+			"UPDATE files SET size = ?, mtime = ?, hash = ?, collided = ?, skips = ?, bytes = ?, lines = ? WHERE num = ?",
+			rec.size, rec.mtime, hash, rec.collided, skips, rec.bytes, rec.lines, rec.num)
 		return err
 	}
 	res, err := w.conn.ExecContext(ctx,
-		"INSERT INTO files(path, size, mtime, hash, collided, skips) VALUES(?, ?, ?, ?, ?, ?)",
-		path, rec.size, rec.mtime, hash, rec.collided, skips)
+		"INSERT INTO files(path, size, mtime, hash, collided, skips, bytes, lines) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+		path, rec.size, rec.mtime, hash, rec.collided, skips, rec.bytes, rec.lines)
 	if err != nil {
 		return err
 	}
