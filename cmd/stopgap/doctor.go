@@ -81,8 +81,13 @@ used.`,
 			return a.doctor(ctx, s, quick, asJSON)
 		},
 	}
-	addFlags(cmd, s, groupModel, groupOutput)
+	addFlags(cmd, s, groupModel, groupTools, groupOutput)
 	hideFlags(cmd, "trace")
+	s.flags(groupTools).VisitAll(func(f *pflag.Flag) {
+		if !strings.HasPrefix(f.Name, "search-") {
+			hideFlags(cmd, f.Name)
+		}
+	})
 	ownFlags(cmd, func(f *pflag.FlagSet) {
 		f.BoolVar(&asJSON, "json", false, "print JSON")
 		f.BoolVar(&quick, "quick", false, "do not measure the reuse of prompts")

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the scripts of testdata/script, one or more a command. A
 // script sees no home folder but its own and no model server but the ones that
 // it is given: $OLLAMA_HOST is a port where nobody listens, $FAKE_OLLAMA one
-// where an Ollama with one small model does.
+// where an Ollama with one small model does, and $FAKE_WEB a SearXNG with a page.
 func TestScripts(t *testing.T) {
 	closed := closedAddress(t)
 	testscript.Run(t, testscript.Params{
@@ -49,6 +49,9 @@ func TestScripts(t *testing.T) {
 			env.Defer(server.Close)
 			env.Setenv("OLLAMA_HOST", closed)
 			env.Setenv("FAKE_OLLAMA", server.URL)
+			site := httptest.NewServer(fakeWeb())
+			env.Defer(site.Close)
+			env.Setenv("FAKE_WEB", site.URL)
 			env.Setenv("NO_PROXY", "127.0.0.1")
 			return nil
 		},
