@@ -239,6 +239,7 @@ func (a *app) member(ctx context.Context, s *settings, first bool) (*kit, error)
 		return nil, err
 	}
 	s.quiet = quiet
+	k.approver.silent = true // nobody sits there
 	if err := a.connect(ctx, s, k); err != nil {
 		k.Close()
 		return nil, err
