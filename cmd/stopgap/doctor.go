@@ -26,6 +26,8 @@ type checkup struct {
 	Chosen  *examination `json:"chosen,omitempty"`
 	// Engines are what web_search can ask; in an entry of their own.
 	Engines []engineRow `json:"engines,omitempty"`
+	// Embedding is what is known of --embed; in an entry of its own.
+	Embedding *embedRow `json:"embedding,omitempty"`
 }
 
 // An examination is what the doctor found about one model.
@@ -84,7 +86,7 @@ used.`,
 	addFlags(cmd, s, groupModel, groupTools, groupOutput)
 	hideFlags(cmd, "trace")
 	s.flags(groupTools).VisitAll(func(f *pflag.Flag) {
-		if !strings.HasPrefix(f.Name, "search-") {
+		if !strings.HasPrefix(f.Name, "search-") && f.Name != "embed" {
 			hideFlags(cmd, f.Name)
 		}
 	})
@@ -129,6 +131,9 @@ func (a *app) doctor(ctx context.Context, s *settings, quick, asJSON bool) error
 	}
 	if s.model == "" {
 		all = append(all, checkup{Server: "web search", Engines: a.searchEngines(s)})
+	}
+	if s.embed != "" {
+		all = append(all, checkup{Server: "embedding", Embedding: a.examineEmbedder(ctx, s)})
 	}
 	if err := a.printCheckups(s, all, asJSON); err != nil {
 		return err
@@ -208,6 +213,9 @@ func (a *app) printCheckups(s *settings, all []checkup, asJSON bool) error {
 			for _, e := range c.Engines {
 				p(0, e.attribute(), e.words())
 			}
+			continue
+		case c.Embedding != nil:
+			c.Embedding.print(p)
 			continue
 		case c.Chosen != nil && c.Chosen.Problem != "":
 			p(0, yellow, strings.TrimSpace("! "+c.Server+" "+c.URL))
