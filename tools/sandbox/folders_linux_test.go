@@ -1,0 +1,111 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestFolders: what is given can be read or written, at its own place.
+func TestFolders(t *testing.T) {
+	eachMethod(t, func(t *testing.T, m Method) {
+		dir := openDir(t)
+		for name, text := range map[string]string{"read/file": "here\n", "write/old": "old\n", "hidden/file": "hidden\n"} {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(dir+"/read", dir+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := Run(t.Context(), Command{
+			Args: []string{"sh", "-c", `cat old ../read/file ../link/file; echo new > new; rm old; ls ..; echo x > ../read/no; ln ../read/file hard`},
+			Dir:  dir + "/write", Read: []string{dir + "/read", dir + "/link"}, Write: []string{dir + "/write"}, Method: m,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(res.Stdout), "old\nhere\nhere\nlink\nread\nwrite\n"; got != want {
+			t.Errorf("got %q and %q, want %q", got, res.Stderr, want)
+		}
+		if s := string(res.Stderr); !strings.Contains(s, "Read-only") || !strings.Contains(s, "ross-device") {
+			t.Errorf("%q", s)
+		}
+		left, err := os.ReadDir(dir + "/write")
+		if err != nil || len(left) != 1 || left[0].Name() != "new" {
+			t.Errorf("%v %v", left, err)
+		}
+	})
+}
+
+// openDir is a folder that others may enter: for root, a sandbox is somebody else.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestHeldTogether: several sandboxes keep the same place free, and the last one
+// leaves nothing behind.
+func TestHeldTogether(t *testing.T) {
+	eachMethod(t, func(t *testing.T, m Method) {
+		dir := openDir(t)
+		var group sync.WaitGroup
+		for i := range 6 {
+			group.Go(func() {
+				res, err := Run(t.Context(), Command{
+					Args: []string{"sh", "-c", fmt.Sprintf("sleep 0.0%d; mkdir .git/hooks; rmdir .git; mv .git git; mkdir -p .git/hooks && echo escaped", i)},
+					Dir:  dir, Write: []string{dir}, Method: m,
+				})
+				if err != nil || strings.Contains(string(res.Stdout), "escaped") {
+					t.Errorf("%v: %s", err, res.Stdout)
+				}
+			})
+		}
+		group.Wait()
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%v %v", left, err)
+		}
+	})
+}
+
+// TestNetwork: with the network, what is the machine's can be reached, but not
+// what only looks like a network.
+func TestNetwork(t *testing.T) {
+	w := newWorld(t)
+	replace := strings.NewReplacer(w.values...)
+	eachMethod(t, func(t *testing.T, m Method) {
+		before := w.connections.Load()
+		res, err := Run(t.Context(), Command{Args: []string{systemPython, "-c", replace.Replace(`
+import socket
+print(socket.create_connection(("127.0.0.1", {TCP}), 5).recv(100).decode())
+for family, address in ((socket.AF_UNIX, "\0{ABSTRACT}"), (40, (2, 1))):
+    try: socket.socket(family).connect(address); print("reached")
+    except OSError as e: print(e)
+`)}, Network: true, Method: m})
+		lines := strings.Split(string(res.Stdout), "\n")
+		if err != nil || len(lines) < 3 || lines[0] != secret || !strings.Contains(lines[2], "not supported") {
+			t.Fatalf("%v: %s%s", err, res.Stdout, res.Stderr)
+		}
+		if landlockVersion() >= 6 && !strings.Contains(lines[1], "not permitted") {
+			t.Errorf("an abstract socket of the machine: %s", lines[1])
+		}
+		if n := w.connections.Load() - before; n == 0 {
+			t.Error("nobody came")
+		}
+	})
+}
