@@ -15,6 +15,7 @@ type word struct {
 	*writer
 	links    map[string]target
 	headings map[string]int             // levels by the id of the style
+	items    map[string]string          // the lists that styles belong to
 	lists    map[string]map[string]bool // whether a level of a list has numbers
 }
 
@@ -24,7 +25,7 @@ func (in input) docx(w *writer, a *archive) error {
 	if !in.inside {
 		w.title(a.coreTitle())
 	}
-	d := word{writer: w, headings: map[string]int{}, lists: map[string]map[string]bool{}}
+	d := word{writer: w, headings: map[string]int{}, items: map[string]string{}, lists: map[string]map[string]bool{}}
 	var err error
 	if d.links, err = a.relations("word/document.xml"); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (in input) docx(w *writer, a *archive) error {
 }
 
 // styles finds the headings by the names of the styles, which are English in
-// every language: "heading 1", "Title".
+// every language: "heading 1", "Title". Styles of lists name the list.
 func (d *word) styles(a *archive) error {
 	x, err := a.member("word/styles.xml")
 	if x == nil || err != nil {
@@ -66,6 +67,8 @@ func (d *word) styles(a *archive) error {
 			} else if name == "title" {
 				d.headings[id] = 1
 			}
+		case "numId":
+			d.items[id] = attr(e, "val")
 		}
 		return nil
 	})
@@ -170,6 +173,7 @@ func (d *word) paragraph(x *xmlReader) (paragraph, error) {
 		switch e.Name.Local {
 		case "pStyle":
 			p.level = d.headings[attr(e, "val")]
+			numID = d.items[attr(e, "val")]
 		case "outlineLvl":
 			if n, err := strconv.Atoi(attr(e, "val")); err == nil && n >= 0 && n < 9 {
 				p.level = min(n+1, 6)

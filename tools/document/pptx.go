@@ -74,7 +74,8 @@ func slide(w *writer, a *archive, n int, path string, titles bool) error {
 		if err != nil {
 			return err
 		}
-		if text := line(strings.Join(notes, " ")); text != "" {
+		text := "\n" + strings.Join(notes, "\n")
+		if text = line(strings.ReplaceAll(text, "\n- ", "\n")); text != "" {
 			return w.block("Notes: " + text)
 		}
 		break // there is one at most

@@ -163,6 +163,32 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestOthers reads what other programs have written: python-docx, openpyxl,
+// python-pptx and ReportLab (testdata/files/make.py).
+func TestOthers(t *testing.T) {
+	for _, s := range []sample{
+		{name: "python-docx.docx", title: "Halden Observatory", markdown: "# Halden Observatory\n\n# The Lantern\n\nIts largest telescope is called the Lantern.\n\n" +
+			"- a mirror of 2.1 metres\n- ground by Ilse Marrow\n\n| Year | Comet |\n| --- | --- |\n| 1947 | Voss |\n"},
+		{name: "openpyxl.xlsx", title: "openpyxl", markdown: "## Comets\n\n| Name | Seen | Share | Minutes |\n| --- | --- | --- | --- |\n" +
+			"| Voss | 1947-03-14 | 25% | 06:30 |\n| Ålund | 2008-03-14 21:15 | 0.333333333333333 | 30:00:00 |\n\n## Notes\n\n| a \\| b | two<br>lines |\n| --- | --- |\n"},
+		{name: "python-pptx.pptx", title: "Comets", markdown: "## Slide 1: Comet Voss\n\n- It comes back every 61 years.\n\nNotes: Say who saw it.\n\n" +
+			"## Slide 2: Years\n\n| Year | Who |\n| --- | --- |\n| 1947 | Voss |\n"},
+		{name: "reportlab.pdf", title: "The Lantern", markdown: "The Lantern is a telescope.\nIts mirror was ground in a herring shed.\n\nA second page.\n"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			f, err := os.Open(filepath.Join("testdata", "files", s.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			d, err := Parse(context.Background(), s.name, f, Options{})
+			if err != nil || d.Title != s.title || d.Markdown != s.markdown {
+				t.Errorf("%v %q\n%s\nwant %q\n%s", err, d.Title, d.Markdown, s.title, s.markdown)
+			}
+		})
+	}
+}
+
 // needPoppler skips where there is no pdftotext. STOPGAP_REQUIRE_POPPLER makes
 // that an error.
 func needPoppler(t testing.TB) {
