@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"math"
+	"slices"
 	"strings"
 
 	"stopgap/models"
@@ -37,8 +38,8 @@ type Result struct {
 	Right   bool `json:"right"`
 	Strict  bool `json:"strict"`
 	Verdict      // what is wrong
-	// Propensity is the natural logarithm of the probability that the turn begins
-	// with a call; nil where nobody tells.
+	// Propensity is the natural logarithm of the probability that the model opens a
+	// call behind its thoughts; nil where nobody tells.
 	Propensity *float64 `json:"propensity,omitempty"`
 	Pieces     int      `json:"pieces"` // generated chunks, about a token each
 }
@@ -95,6 +96,10 @@ func (p *Prober) play(ctx context.Context, c *Case, res *Result) (*stage, error)
 					return st, err
 				}
 			}
+		case runner.Text:
+			if ev.Turn == own {
+				st.own.WriteString(ev.Text)
+			}
 		case runner.Stopped:
 			if st.ended(); ev.Turn == own {
 				res.Problems, res.Pieces = ev.Problems, ev.Pieces
@@ -145,18 +150,22 @@ func (c *Case) Describe() []template.Tool {
 	return out
 }
 
-// propensity asks how likely the words are that open a call at the beginning of
-// the turn: those that a required call would begin with.
+// propensity asks how likely the words are that open a call, at the place where
+// the model decides: behind its own thoughts.
 func (p *Prober) propensity(ctx context.Context, c *Case, st *stage) (*float64, error) {
 	scorer, ok := p.Runner.Model.(models.Scorer)
 	if !ok || st.asked == nil || p.Runner.Choice.Mode != runner.Auto {
 		return nil, nil
 	}
-	words, ok := st.format.Prefix("", c.Describe(), st.format.Think.Opened)
+	thought, words, ok := decision(st.format, c.Describe(), st.own.String())
 	if !ok {
 		return nil, nil
 	}
-	tokens, err := scorer.Score(ctx, st.asked, strings.TrimRight(words, " \n"))
+	prompt := st.asked
+	if thought != "" {
+		prompt = append(slices.Clone(prompt), models.Segment{Text: thought})
+	}
+	tokens, err := scorer.Score(ctx, prompt, words)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -171,6 +180,38 @@ func (p *Prober) propensity(ctx context.Context, c *Case, st *stage) (*float64, 
 		return nil, nil
 	}
 	return &sum, nil
+}
+
+// decision divides what a model wrote where it could have begun a call: behind
+// its thinking part, in a format of lines before the first line that is an action
+// or the answer, or at the beginning. words are those that open a call there. ok
+// is false where the model never came that far, or a call has no opening words.
+func decision(f *template.Format, offered []template.Tool, text string) (thought, words string, ok bool) {
+	if f.Call.Kind == template.LineCalls {
+		words = f.Call.Name[0]
+		for _, marker := range []string{words, f.Answer.After} {
+			before, _, found := strings.Cut("\n"+text, "\n"+marker)
+			if marker != "" && found && (!ok || len(before) < len(thought)) {
+				thought, ok = before, true
+			}
+		}
+		if thought = strings.TrimPrefix(thought, "\n"); thought != "" {
+			words = "\n" + words
+		}
+		return thought, words, ok
+	}
+	words, ok = f.Prefix("", offered, false)
+	words = strings.TrimRight(words, " \n")
+	if f.Think.Close == "" || f.Think.Calls {
+		return "", words, ok
+	}
+	before, after, closed := strings.Cut(text, f.Think.Close)
+	if !closed {
+		thinking := f.Think.Opened || strings.Contains(text, f.Think.Open)
+		return "", words, ok && !thinking
+	}
+	space := after[:len(after)-len(strings.TrimLeft(after, " \n"))]
+	return before + f.Think.Close + space, words, ok
 }
 
 // unlessOwn gives an error that the next case would meet too, or nil.

@@ -415,3 +415,26 @@ func TestSeedsDoNotDependOnTheOrder(t *testing.T) {
 		t.Errorf("%d, %d", *a, *b)
 	}
 }
+
+func TestDecision(t *testing.T) {
+	for _, c := range []struct {
+		format, text, thought, words string
+		ok                           bool
+	}{
+		{"qwen", "It is.", "", "<tool_call>", true},
+		{"qwen", "<think>\nHm.\n</think>\n\nIt is.", "<think>\nHm.\n</think>\n\n", "<tool_call>", true},
+		{"qwen", "<think>\nHm, hm, hm", "", "<tool_call>", false},
+		{"react", " I look.\nAction: f\nAction Input: {}", " I look.", "\nAction:", true},
+		{"react", " I know.\nFinal Answer: 3\nAction: no", " I know.", "\nAction:", true},
+		{"react", " Hm", "", "Action:", false},
+	} {
+		f, err := template.Load(c.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thought, words, ok := decision(f, nil, c.text)
+		if thought != c.thought || words != c.words || ok != c.ok {
+			t.Errorf("%s, %q: %q, %q, %v", c.format, c.text, thought, words, ok)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type stage struct {
 	said    string // the whole turn, once it is begun
 	// asked is the prompt of the model's own first request.
 	asked []models.Segment
+	own   strings.Builder // what it wrote
 }
 
 // ended is told that a turn has its end.

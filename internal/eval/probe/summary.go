@@ -11,7 +11,7 @@ import (
 // A Summary counts results.
 type Summary struct {
 	Cases  int            `json:"cases"`
-	Strict stats.Interval `json:"strict"` // 95 % bootstrap intervals over the cases
+	Strict stats.Interval `json:"strict"` // with 95 % score intervals
 	Right  stats.Interval `json:"right"`
 	Groups []Group        `json:"groups"` // in the order of their first case
 	// Faults, Problems and Repairs count the cases that have each, the most
@@ -41,7 +41,7 @@ type Count struct {
 	Cases int    `json:"cases"`
 }
 
-// A Propensity sums up how likely the model is to begin its turn with a call.
+// A Propensity sums up how likely the model is to open a call.
 type Propensity struct {
 	// Wanted and Unwanted are the medians of the logarithms where a call is right
 	// and where none is; nil without such a case.
@@ -56,11 +56,10 @@ type Propensity struct {
 // differ where only one is known.
 const differing = 0.25
 
-// Summarise counts results. The intervals' seed is fixed: the same results have
-// the same summary.
+// Summarise counts results.
 func Summarise(results []Result) Summary {
 	s := Summary{Cases: len(results)}
-	var strict, right []float64
+	strict, right := 0, 0
 	faults, problems, repairs := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, r := range results {
 		i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Name == r.Group })
@@ -70,7 +69,7 @@ func Summarise(results []Result) Summary {
 		g := &s.Groups[i]
 		g.Cases++
 		g.Strict, g.Right = g.Strict+one(r.Strict), g.Right+one(r.Right)
-		strict, right = append(strict, float64(one(r.Strict))), append(right, float64(one(r.Right)))
+		strict, right = strict+one(r.Strict), right+one(r.Right)
 		if r.Fault != "" {
 			faults[r.Fault]++
 		}
@@ -82,7 +81,7 @@ func Summarise(results []Result) Summary {
 		}
 	}
 	if len(results) > 0 {
-		s.Strict, s.Right = stats.Mean(strict, stats.Resampling{}), stats.Mean(right, stats.Resampling{})
+		s.Strict, s.Right = stats.Wilson(strict, len(results)), stats.Wilson(right, len(results))
 	}
 	s.Faults, s.Problems, s.Repairs = counts(faults), counts(problems), counts(repairs)
 	s.Propensity = propensityOf(results)

@@ -46,6 +46,19 @@ func Mean(values []float64, o Resampling) Interval {
 	return Interval{total(values) / n, low / n, high / n}
 }
 
+// Wilson gives a share with its 95 % score interval (Wilson 1927). Unlike a
+// resampled one it has a width where all cases went the same way.
+func Wilson(hits, n int) Interval {
+	if n == 0 {
+		return Interval{math.NaN(), math.NaN(), math.NaN()}
+	}
+	share, size := float64(hits)/float64(n), float64(n)
+	z2 := zLevel * zLevel
+	middle := (share + z2/(2*size)) / (1 + z2/size)
+	half := zLevel / (1 + z2/size) * math.Sqrt(share*(1-share)/size+z2/(4*size*size))
+	return Interval{share, max(0, middle-half), min(1, middle+half)}
+}
+
 // A Comparison is the difference of two configurations over the same items.
 type Comparison struct {
 	Interval

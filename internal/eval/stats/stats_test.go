@@ -39,6 +39,10 @@ type references struct {
 		Differing, Difference float64
 		Needed                int
 	}
+	Wilson []struct {
+		K, N   int
+		Bounds [2]float64
+	}
 }
 
 func goldens(t *testing.T) (r references) {
@@ -52,7 +56,7 @@ func goldens(t *testing.T) (r references) {
 	}
 	for name, n := range map[string]int{
 		"McNemar": len(r.McNemar), "Holm": len(r.Holm), "rollouts": len(r.Rollouts),
-		"bootstrap": len(r.Bootstrap), "paired": len(r.Paired), "power": len(r.Power),
+		"bootstrap": len(r.Bootstrap), "paired": len(r.Paired), "power": len(r.Power), "Wilson": len(r.Wilson),
 	} {
 		if n < 50 {
 			t.Fatalf("only %d tables of %s", n, name)
@@ -86,6 +90,18 @@ func TestMcNemarIsStatsmodels(t *testing.T) {
 	}
 	if got := McNemarChi2(0, 0, true); got != (Test{0, 1}) {
 		t.Errorf("no item differs: %v", got)
+	}
+}
+
+func TestWilsonIsStatsmodels(t *testing.T) {
+	for _, g := range goldens(t).Wilson {
+		got := Wilson(g.K, g.N)
+		if math.Abs(got.Low-g.Bounds[0]) > 1e-9 || math.Abs(got.High-g.Bounds[1]) > 1e-9 || got.Estimate != float64(g.K)/float64(g.N) {
+			t.Errorf("Wilson(%d, %d) = %v, want %v", g.K, g.N, got, g.Bounds)
+		}
+	}
+	if got := Wilson(0, 0); !math.IsNaN(got.Estimate) {
+		t.Errorf("of nothing: %v", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import scipy.optimize
 import scipy.stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 R = random.Random(8)
 
@@ -138,6 +139,13 @@ def powers():
         yield {"differing": differing, "difference": difference, "needed": math.ceil(n)}
 
 
+def wilsons():
+    for i in range(60):
+        n = 1 + below(1 + below(2000))
+        k = [0, n, below(n + 1)][min(i % 5, 2)]
+        yield {"k": k, "n": n, "bounds": [float(v) for v in proportion_confint(k, n, method="wilson")]}
+
+
 def rounded(x):
     """Twelve digits: libraries of other versions differ in the last ones."""
     if isinstance(x, float):
@@ -149,5 +157,5 @@ def rounded(x):
 
 print(json.dumps(rounded({
     "mcnemar": list(mcnemars()), "holm": list(holms()), "rollouts": list(rollouts()),
-    "bootstrap": list(bootstraps()), "paired": list(paired()), "power": list(powers()),
+    "bootstrap": list(bootstraps()), "paired": list(paired()), "power": list(powers()), "wilson": list(wilsons()),
 }), indent=1))
