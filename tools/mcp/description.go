@@ -20,7 +20,7 @@ const (
 // What is told of a tool stands in the prompt where the template's own words
 // stand. marks finds what a model or a format could take for structure there:
 // control tokens, tags, and the words that begin a part.
-var marks = regexp.MustCompile(`<[/!|｜_A-Za-z]|\[/?[A-Z][A-Z_]+\]|✿|</?s>|(?i)\b(?:observation|action|action input|final answer|thought|question):`)
+var marks = regexp.MustCompile(`<[^\s=·-]|\[/?[A-Z][A-Z_]+\]|✿[A-Z]|(?i)\b(?:observation|action|action input|final answer|answer|thought|question|tools|user|assistant|system|human):`)
 
 // mute makes text one line that is no structure: a mark gets a dot after its
 // first character, so that a person sees that something was there.
