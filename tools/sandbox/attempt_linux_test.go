@@ -359,6 +359,7 @@ return others`, "AssertionError", true},
 	{"calls for 32 bits", `return subprocess.run([sys.executable, "-c", "import ctypes, mmap; code = mmap.mmap(-1, 4096, prot=7); ` +
 		`code.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3])); ` + // getpid by int 0x80
 		`print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))())"], check=True)`, "died with", false},
+	{"outlive this program", `return must(libc.prctl(1, 0))`, "not permitted", false},
 	{"type into the terminal", `import fcntl; return fcntl.ioctl(0, 0x5412, b"x")`, "", false},
 	{"have a terminal", `return open("/dev/tty")`, "", false},
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +67,15 @@ func (b *box) share(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err != nil {
+	// It is free but for the moment in which another sandbox looks whether it is
+	// the last, or where a command inside of one holds it to be a nuisance.
+	for range 20 {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != unix.EWOULDBLOCK {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
 		_ = f.Close()
 		return err
 	}

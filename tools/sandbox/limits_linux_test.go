@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -201,6 +202,32 @@ func TestTimeouts(t *testing.T) {
 		if left.Load() > 0 || int(seen.Load()) < *timeouts/3 {
 			t.Errorf("%d processes are left, %d had come up", left.Load(), seen.Load())
 		}
+	})
+}
+
+// TestParentKilled: when this program is killed, no command outlives it.
+func TestParentKilled(t *testing.T) {
+	if m := os.Getenv("STOPGAP_TEST_PARENT"); m != "" {
+		method, env, _ := strings.Cut(m, " ")
+		_, err := Run(t.Context(), Command{Args: []string{"bash", "-c", `setsid -f sleep 60; sleep 60; true`}, Env: []string{env}, Method: Method(method)})
+		t.Fatal(err)
+	}
+	eachMethod(t, func(t *testing.T, m Method) {
+		mark := newMark()
+		cmd := exec.Command("/proc/self/exe", "-test.run", "^TestParentKilled$")
+		cmd.Env = append(os.Environ(), "STOPGAP_TEST_PARENT="+string(m)+" "+mark.env())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); len(mark.left()) < 4 && time.Since(start) < 20*time.Second; { // itself, a shell and two sleepers
+			time.Sleep(10 * time.Millisecond)
+		}
+		if left := mark.left(); len(left) < 4 {
+			t.Errorf("only %v came up", left)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		mark.gone(t)
 	})
 }
 

@@ -66,7 +66,6 @@ const (
 func filterProgram() []unix.SockFilter {
 	var p []unix.SockFilter
 	op := func(code uint16, k uint32) { p = append(p, unix.SockFilter{Code: code, K: k}) }
-	// unless goes on where the value is not k and skips n instructions where it is.
 	load := func(offset uint32) { op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
 	jump := func(test uint16, k uint32, yes, no uint8) {
 		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k})
@@ -90,6 +89,11 @@ func filterProgram() []unix.SockFilter {
 	jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4)
 	load(argument0)
 	jump(unix.BPF_JSET, newNamespaces, 0, 1)
+	ret(refused)
+	ret(allowed)
+	jump(unix.BPF_JEQ, unix.SYS_PRCTL, 0, 4)
+	load(argument0)
+	jump(unix.BPF_JEQ, unix.PR_SET_PDEATHSIG, 0, 1) // who may change that outlives us
 	ret(refused)
 	ret(allowed)
 	jump(unix.BPF_JEQ, unix.SYS_IOCTL, 0, 5)

@@ -115,6 +115,11 @@ func restrict(s *stage) error {
 	if err := limitResources(s.Limits); err != nil {
 		return fmt.Errorf("cannot set limits: %w", err)
 	}
+	// The signal that follows the parent's death was forgotten with the user's
+	// change. Where the parent is dead already, the next report finds no reader.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot follow the parent: %w", err)
+	}
 	if err := landlock(s.Writable, len(s.Mounts) > 0); err != nil {
 		return fmt.Errorf("cannot restrict files: %w", err)
 	}
