@@ -81,3 +81,24 @@ func TestApprovalInterrupted(t *testing.T) {
 		t.Error("the tool ran")
 	}
 }
+
+// TestApprovalInConversation: the line editor and the question share a terminal.
+func TestApprovalInConversation(t *testing.T) {
+	args, made := approvals(t)
+	p := startTerminal(t, 80, nil, args[:len(args)-1]...)
+	p.wait(1, `> `)
+	p.write("Go on.\r")
+	p.wait(1, `in this run: `)
+	p.write("y\n")
+	p.wait(2, `in this run: `)
+	p.write("n\n")
+	p.wait(1, `answered ·`)
+	p.wait(2, `> `)
+	p.write("\x04")
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d: %q", code, p.output())
+	}
+	if b, _ := os.ReadFile(made); string(b) != "one \x1b[2J\n" {
+		t.Errorf("made %q", b)
+	}
+}
