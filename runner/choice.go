@@ -189,19 +189,15 @@ func (g *generation) chooseName(offered []template.Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, err := g.request(schema)
-	if err != nil {
-		return "", err
+	var name string
+	chosen := func(text string) bool {
+		return json.Unmarshal([]byte(text), &name) == nil && slices.Contains(names, name)
 	}
-	var r receipt
-	err = r.receive(g, req, func(models.Chunk) (bool, error) { return true, nil })
-	g.finish = r.final
-	g.account(&r)
+	r, err := g.held(schema, chosen, func(*receipt) (int, error) { return 0, nil })
 	if err != nil || g.truncated {
 		return "", err
 	}
-	var name string
-	if json.Unmarshal([]byte(r.draft.text.String()), &name) != nil || !slices.Contains(names, name) {
+	if !chosen(r.draft.text.String()) {
 		g.broken = true
 		return "", &models.ProtocolError{Server: g.server(), Reason: "the server did not keep to the schema of the tool's name"}
 	}
@@ -211,33 +207,26 @@ func (g *generation) chooseName(offered []template.Tool) (string, error) {
 // fill lets the model write the arguments under their schema. whole says that
 // they have their end, which may be the last token that was left.
 func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
-	req, err := g.request(schema)
-	if err != nil {
-		return false, err
-	}
-	var r receipt
 	shown := 0 // white space at the end is not part of the value
-	show := func(models.Chunk) (bool, error) {
+	show := func(r *receipt) (int, error) {
 		text := r.draft.text.String()
 		end := len(strings.TrimRight(text, " \t\r\n"))
 		end -= torn(text[:end])
 		piece := text[shown:end]
 		shown = end
-		return true, g.spans(g.lexer.Write(piece))
+		return shown, g.spans(g.lexer.Write(piece))
 	}
-	err = r.receive(g, req, show)
+	r, err := g.held(schema, object, show)
 	g.kept.WriteString(r.draft.text.String()[:shown])
 	if kept := g.append(r.draft.segments(g.turn, shown)...); err == nil {
 		err = kept
 	}
-	g.finish = r.final
-	g.account(&r)
 	if err != nil {
 		return false, err
 	}
-	value := strings.TrimSpace(r.draft.text.String())
+	value := r.draft.text.String()
 	switch whole = json.Valid([]byte(value)); {
-	case whole && strings.HasSuffix(value, "}"):
+	case object(value):
 		g.truncated = g.full
 	case g.truncated: // another value may have been longer
 		return false, nil
@@ -246,6 +235,11 @@ func (g *generation) fill(schema json.RawMessage) (whole bool, err error) {
 		return false, &models.ProtocolError{Server: g.server(), Reason: "the server did not keep to the schema of the arguments"}
 	}
 	return true, nil
+}
+
+// object reports whether a text is a JSON object with its end.
+func object(text string) bool {
+	return json.Valid([]byte(text)) && strings.HasSuffix(strings.TrimSpace(text), "}")
 }
 
 // kit is the tools of the run.

@@ -52,7 +52,8 @@ type Noticed struct {
 }
 
 // Resumed says that the server's stream was cut and is gone on with: the next
-// request's prompt ends with what was received of the turn.
+// request's prompt ends with what was received of the turn. A name or arguments
+// under a schema, of which nothing has been shown, are asked for again.
 type Resumed struct {
 	Turn  int    `json:"turn"`
 	Bytes int    `json:"bytes"` // of this turn's text that the request goes on from

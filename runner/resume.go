@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -33,6 +34,48 @@ func (st *stretch) stream(req models.Request) error {
 			return err
 		}
 		rest.Prompt, rest.MaxTokens = slices.Concat(req.Prompt, st.received()), left
+	}
+}
+
+// held lets the model write a value under a schema. show is told of what comes,
+// and says how much of it has been given out.
+//
+// A server begins a schema where the text begins, so that no request goes on in
+// the middle of a value. A stream that was cut is gone on with where that is
+// exact all the same: nothing follows a value that has its end, and one of which
+// nothing was given out is asked for again. Elsewhere the error stays.
+func (g *generation) held(schema json.RawMessage, whole func(text string) bool, show func(*receipt) (int, error)) (receipt, error) {
+	for {
+		req, err := g.request(schema)
+		if err != nil {
+			return receipt{}, err
+		}
+		var r receipt
+		shown := 0
+		err = r.receive(g, req, func(models.Chunk) (more bool, err error) {
+			shown, err = show(&r)
+			return true, err
+		})
+		var cut *models.CutError
+		ended := whole(r.draft.text.String())
+		again := errors.As(err, &cut) && g.resumes() && (ended || shown == 0)
+		if again && ended {
+			r.final = &models.Final{Finish: models.FinishStop, Usage: r.usage}
+		}
+		g.finish = r.final
+		g.account(&r)
+		if !again {
+			return r, err
+		}
+		g.broken = false
+		g.event.Resumed++
+		g.outcome.Resumed++
+		if err := g.emit(Resumed{Turn: g.turn, Bytes: g.kept.Len() + shown, Error: cut.Error()}); err != nil {
+			return r, err
+		}
+		if ended {
+			return r, nil
+		}
 	}
 }
 
