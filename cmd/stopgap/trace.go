@@ -83,7 +83,7 @@ func asFileReason(err error) error {
 // isTrace reports whether a journal is at fault, or what was asked of it.
 func isTrace(err error) bool {
 	return is[*trace.FormatError](err) || is[*trace.HeaderError](err) || is[*trace.RecordError](err) || is[*trace.ContinuesError](err) ||
-		is[*trace.ForkError](err) || is[*trace.ToolError](err) || errors.Is(err, trace.ErrEnded)
+		is[*trace.ForkError](err) || is[*trace.ToolError](err) || errors.Is(err, trace.ErrEnded) || errors.Is(err, trace.ErrCounter)
 }
 
 // traceHint is about journals.
@@ -107,6 +107,8 @@ func traceHint(err error) string {
 		return nothingHint(err)
 	case is[*trace.DivergedError](err):
 		return "it was written by another version of stopgap; nothing was asked and nothing was written"
+	case errors.Is(err, trace.ErrCounter):
+		return "the program that made the run can go on with it: Deck.Resume and Deck.Fork take the function in Live.CountTokens"
 	case errors.Is(err, trace.ErrEnded):
 		return "\"stopgap trace fork\" leaves a run at one of its turns"
 	}

@@ -51,7 +51,7 @@ func (c *comparer) through() bool { return c.at == len(c.tape.comparable) }
 // compares reports whether records of a kind come in their order.
 func compares(kind string) bool {
 	switch kind {
-	case KindRevived, kindRender, kindSpelling, kindEncodings, kindRunning, kindResult, kindFailed:
+	case KindRevived, kindRender, kindSpelling, kindEncodings, kindCounts, kindRunning, kindResult, kindFailed:
 		return false
 	}
 	return true

@@ -61,6 +61,9 @@ func (d *Deck) Fork(ctx context.Context, i int, f Fork, live Live) (*runner.Runn
 	if r.Tools, err = run.Header.equip(live); err != nil {
 		return fail(err)
 	}
+	if r.CountTokens, err = live.counter(t); err != nil {
+		return fail(err)
+	}
 	p := &player{tape: t, turns: f.At, live: live.Model, foreign: f.Model, spells: d.speller}
 	if f.At == 0 {
 		p.renders = nil

@@ -31,8 +31,11 @@ type Header struct {
 	// Runner are the plain fields of the runner.Runner that are not zero, by
 	// their names in Go.
 	Runner map[string]json.RawMessage `json:"runner"`
-	Tools  []Tool                     `json:"tools,omitempty"`
-	Bounds Bounds                     `json:"bounds"`
+	// Counts says that the run had a Runner.CountTokens. Its function is not in
+	// the journal; what it gave is.
+	Counts bool   `json:"counts,omitempty"`
+	Tools  []Tool `json:"tools,omitempty"`
+	Bounds Bounds `json:"bounds"`
 	// Settings are those that differ from their defaults, as they were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	// Continues is the hash of the ledger that the question continues, see
@@ -100,6 +103,7 @@ func newHeader(a About, r *runner.Runner, task runner.Task) (Header, error) {
 		ID: rand.Text(), Version: a.Version, Model: a.Model, Server: a.Server, Settings: a.Settings, Forked: a.Forked,
 		Format: Format{Name: a.Format, Text: string(a.Text), SHA256: hex.EncodeToString(sum[:]), SingleCall: r.Format.SingleCall},
 		Task:   Task{Question: task.Question, System: task.System, Date: task.Date, Values: task.Values},
+		Counts: r.CountTokens != nil,
 	}
 	if task.Ledger != nil && len(task.Ledger.Segments()) > 0 {
 		h.Continues = Ledger(task.Ledger)
@@ -168,8 +172,9 @@ type HeaderError struct {
 func (e *HeaderError) Error() string { return "the header's " + e.What + ": " + e.Err.Error() }
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// Revive gives the Runner and the Task of the header, without a model. Its tools
-// have their specs and their bounds, and do nothing. The error is a *HeaderError.
+// Revive gives the Runner and the Task of the header, without a model and without
+// a CountTokens. Its tools have their specs and their bounds, and do nothing. The
+// error is a *HeaderError.
 func (h *Header) Revive() (*runner.Runner, runner.Task, error) { return h.revive((*Format).compile) }
 
 // revive is Revive with formats that may have been compiled before.

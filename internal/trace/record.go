@@ -25,6 +25,7 @@ const (
 	kindRender    = "render"   // an opening that the server wrote
 	kindSpelling  = "spelling" // how the model spells text as tokens
 	kindEncodings = "encoded"  // texts and their tokens
+	kindCounts    = "counted"  // texts and how many tokens the caller counted
 	kindRunning   = "running"  // a tool begins
 	kindResult    = "result"   // what it gave, before it was cut
 	kindLedger    = "ledger"   // the hash of the ledger at the end

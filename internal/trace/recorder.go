@@ -34,13 +34,18 @@ type recorder struct {
 	turn   int // turns that have ended
 	asked  int // requests so far
 	pieces []piece
-	texts  []encoding // that are not written down yet
+	// texts and counted are not written down yet.
+	texts   []encoding
+	counted []counted
 }
 
 // record gives the Runner whose runs pass through the recorder.
 func (rec *recorder) record(r *runner.Runner) *runner.Runner {
 	recorded := *r
 	recorded.Model = rec.model(r.Model)
+	if r.CountTokens != nil {
+		recorded.CountTokens = rec.count(r.CountTokens)
+	}
 	if r.Tools != nil {
 		recorded.Tools = r.Tools.With(rec.tool)
 		rec.effects = map[string]bool{}

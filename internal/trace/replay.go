@@ -76,6 +76,9 @@ func (d *Deck) Replay(ctx context.Context, i int) (*Report, error) {
 	}
 	p := &player{tape: t, turns: everyTurn, spells: d.speller}
 	r.Model = p.model(t.abilities(r.Format.Opening == template.OpenChat && d.runs[i].Refused() == ""))
+	if d.runs[i].Header.Counts {
+		r.CountTokens = t.count(nil)
+	}
 	outer, cancel := p.clock(ctx, r)
 	defer cancel()
 	c := &comparer{tape: t, last: p.last}

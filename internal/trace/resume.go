@@ -41,6 +41,8 @@ type Live struct {
 	// nil approves of all.
 	Approve func(context.Context, tools.Call) error
 	Version string // of stopgap
+	// CountTokens is that of the run's Runner, where it had one.
+	CountTokens func(string) int
 }
 
 // Resume goes on with a run whose process was killed, in its journal, to which w
@@ -49,7 +51,7 @@ type Live struct {
 // under way runs again only where it has no side effects; else the model is told
 // that nobody knows whether it did its work. Run i must be of this journal.
 //
-// The errors before the first event are ErrEnded, *ToolError, *DivergedError and
+// The errors before the first event are ErrEnded, ErrCounter, *ToolError, *DivergedError and
 // those of Replay.
 func (d *Deck) Resume(ctx context.Context, w *Writer, i int, live Live) iter.Seq2[runner.Event, error] {
 	return func(yield func(runner.Event, error) bool) {
@@ -91,6 +93,9 @@ func (d *Deck) resumption(ctx context.Context, w *Writer, i int, live Live) (*re
 		return fail(err)
 	}
 	if r.Tools, err = run.Header.equip(live); err != nil {
+		return fail(err)
+	}
+	if r.CountTokens, err = live.counter(t); err != nil {
 		return fail(err)
 	}
 	p := &player{tape: t, turns: everyTurn, live: live.Model, spells: d.speller}

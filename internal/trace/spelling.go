@@ -186,14 +186,18 @@ func (rec *recorder) encoded(e encoding) {
 	rec.texts = append(rec.texts, e)
 }
 
-// tellTexts writes the encodings down that came up since the last time.
+// tellTexts writes the encodings and the counts down that came up since the last
+// time.
 func (rec *recorder) tellTexts() {
 	rec.mu.Lock()
-	texts := rec.texts
-	rec.texts = nil
+	texts, counted := rec.texts, rec.counted
+	rec.texts, rec.counted = nil, nil
 	rec.mu.Unlock()
 	if len(texts) > 0 {
 		_ = rec.sink.append(kindEncodings, encodings{texts})
+	}
+	if len(counted) > 0 {
+		_ = rec.sink.append(kindCounts, counts{counted})
 	}
 }
 

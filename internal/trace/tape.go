@@ -17,7 +17,8 @@ type tape struct {
 	renders   []rendering
 	spellings []spelling
 	encodings map[textKey][]encoding
-	turns     int // that ended with a Stopped
+	counts    map[string]int // by the text's hash
+	turns     int            // that ended with a Stopped
 	// comparable are the records that a playing gives again, in their order.
 	// What tools give comes in any order, and is not among them.
 	comparable []Record
@@ -45,7 +46,7 @@ func (e *RecordError) Error() string {
 
 // newTape reads the records of a run. The error is a *RecordError.
 func newTape(run *Run) (*tape, error) {
-	t := &tape{run: run, results: map[place]result{}, running: map[place]string{}, encodings: map[textKey][]encoding{}}
+	t := &tape{run: run, results: map[place]result{}, running: map[place]string{}, encodings: map[textKey][]encoding{}, counts: map[string]int{}}
 	for _, rec := range run.Records {
 		if err := t.take(rec); err != nil {
 			return nil, &RecordError{rec.Seq, rec.Kind, err.Error()}
@@ -82,6 +83,12 @@ func (t *tape) take(rec Record) error {
 		for _, text := range e.Texts {
 			key := textKey{text.SHA256, text.Special}
 			t.encodings[key] = append(t.encodings[key], text)
+		}
+		return err
+	case kindCounts:
+		c, err := as[counts](rec)
+		for _, text := range c.Texts {
+			t.counts[text.SHA256] = text.Tokens
 		}
 		return err
 	case kindRunning:
