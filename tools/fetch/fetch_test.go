@@ -116,17 +116,14 @@ func TestLimits(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	bomb := zipped(t, make([]byte, 9<<20)) // about 1000:1, and under the limit of bytes
-	noise := make([]byte, MaxBytes+1)
-	for i := range noise {
-		noise[i] = "abcdefghijklmnop\n"[(i*i+i>>3)%17]
-	}
-	c, url := serve(t, Options{Timeout: 5 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+	text := bytes.Repeat([]byte("words of it\n"), MaxBytes/12+1)[:MaxBytes+1]
+	c, url := serve(t, Options{Timeout: 5 * time.Minute}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		switch r.URL.Path {
 		case "/exact":
-			_, _ = w.Write(noise[:MaxBytes])
+			_, _ = w.Write(text[:MaxBytes])
 		case "/large":
-			_, _ = w.Write(noise)
+			_, _ = w.Write(text)
 		case "/endless":
 			_, _ = io.Copy(w, zeros{})
 		case "/bomb":
