@@ -13,7 +13,7 @@ import (
 func limitProcess(memory int64, timeout time.Duration) {
 	set := func(what int, n uint64) { _ = unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n}) } // its own limits hold too
 	if !raceEnabled {
-		set(unix.RLIMIT_DATA, uint64(memory-reserve))
+		set(unix.RLIMIT_DATA, uint64(memory-reserve+threadStacks))
 	}
 	set(unix.RLIMIT_CPU, uint64(2*timeout/time.Second)+2)
 	set(unix.RLIMIT_CORE, 0)

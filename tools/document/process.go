@@ -60,7 +60,8 @@ func died(err error, errText string, j job) error {
 		code = e.ExitCode()
 	}
 	starved := strings.Contains(errText, "out of memory") || strings.Contains(errText, "cannot allocate memory") ||
-		strings.Contains(errText, "stack exceeds") || strings.Contains(errText, "failed to create new OS thread")
+		strings.Contains(errText, "stack exceeds") || strings.Contains(errText, "failed to create new OS thread") ||
+		strings.Contains(errText, "pthread_create failed")
 	switch {
 	case code == exitTimeout, errors.Is(err, errSlow), strings.Contains(err.Error(), "CPU time limit"):
 		return fail(ErrTimeout, "takes longer than %s to read", j.Timeout)
