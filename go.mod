@@ -13,6 +13,7 @@ require (
 	github.com/dlclark/regexp2/v2 v2.12.0
 	github.com/dustin/go-humanize v1.0.1
 	github.com/goccy/go-yaml v1.19.2
+	github.com/klauspost/compress v1.18.3 // its zstd, for Parquet
 	github.com/mattn/go-runewidth v0.0.31
 	github.com/ollama/ollama v0.17.4
 	github.com/rogpeppe/go-internal v1.16.0

@@ -56,7 +56,7 @@ var rules = []struct {
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/batch", []string{
-		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite"}},
+		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite", "github.com/klauspost/compress/zstd"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
