@@ -69,10 +69,15 @@ type documents interface {
 
 // openCorpus opens the corpus of a run: the sample, a server, a folder or a file.
 func (a *app) openCorpus(ctx context.Context, s *settings) (documents, error) {
-	if strings.HasPrefix(s.corpus, "http://") || strings.HasPrefix(s.corpus, "https://") {
+	if onServer(s.corpus) {
 		return corpus.OpenRemote(ctx, s.corpus, corpus.RemoteOptions{})
 	}
 	return a.openIndex(ctx, s)
+}
+
+// onServer reports whether a corpus is the address of a server.
+func onServer(corpus string) bool {
+	return strings.HasPrefix(corpus, "http://") || strings.HasPrefix(corpus, "https://")
 }
 
 // openIndex opens a corpus of this machine, and says in a line what was done.

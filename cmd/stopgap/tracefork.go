@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -295,6 +296,9 @@ func (a *app) revive(ctx context.Context, cmd *cobra.Command, s *settings, run *
 // written: --allow says it anew.
 func (a *app) recordedTools(s *settings, h *trace.Header) (*workshop, error) {
 	s.corpus, s.index, s.tools = h.Settings["corpus"], h.Settings["index"], nil
+	if onServer(s.corpus) && !slices.Contains(s.allow, "net") {
+		return nil, &usageError{fmt.Errorf("the recorded run searched %s, which this one does not allow", masked(s.corpus)), "--allow net allows it"}
+	}
 	if names := h.Settings["tools"]; names != "" {
 		if err := (words{&s.tools, "", checkStop}).Set(names); err != nil {
 			return nil, &trace.HeaderError{What: "setting tools", Err: err}
