@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -98,6 +99,7 @@ type box struct {
 	held    []*os.File // empty folders in the place of what must not be made
 	settle  sync.WaitGroup
 	status  bytes.Buffer // what the stage reports
+	blind   error        // why the sandbox cannot be watched
 	info    *os.File     // where bubblewrap tells its first process inside
 	process *exec.Cmd
 	isRoot  bool
@@ -234,8 +236,13 @@ func (b *box) begun(s *supervisor) func() {
 			return // it is over already
 		}
 		w, err := newWatch(pid, b.command.Limits)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
 			return // as above
+		case err != nil:
+			b.blind = err
+			s.stop(Cancelled)
+			return
 		}
 		defer w.close()
 		w.run(done, s.stop)
@@ -270,6 +277,8 @@ func (b *box) judge(res Result, err error) (Result, error) {
 	report := b.status.String()
 	after, isReady := strings.CutPrefix(report, ready)
 	switch {
+	case b.blind != nil:
+		return Result{}, fmt.Errorf("the sandbox cannot be watched: %w", b.blind)
 	case isReady && after == "":
 		return res, err
 	case isReady:

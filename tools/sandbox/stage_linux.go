@@ -97,6 +97,10 @@ func becomeCommand(status io.Writer) error {
 	if _, err := io.WriteString(status, ready); err != nil || problem != nil {
 		return problem
 	}
+	// Last, since this process may have more than the command is given.
+	if err := setLimits(memoryLimits(s.Limits)); err != nil {
+		return fmt.Errorf("cannot limit memory: %w", err)
+	}
 	return unix.Exec(program, s.Args, s.Env)
 }
 
@@ -112,7 +116,7 @@ func restrict(s *stage) error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("cannot drop capabilities: %w", err)
 	}
-	if err := limitResources(s.Limits); err != nil {
+	if err := setLimits(resourceLimits(s.Limits)); err != nil {
 		return fmt.Errorf("cannot set limits: %w", err)
 	}
 	// The signal that follows the parent's death was forgotten with the user's
@@ -140,19 +144,25 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// limitResources sets the limits that the kernel keeps for each process.
-func limitResources(l Limits) error {
-	for resource, value := range map[int]uint64{
+// resourceLimits are limits that the kernel keeps for each process.
+func resourceLimits(l Limits) map[int]uint64 {
+	return map[int]uint64{
 		unix.RLIMIT_CORE:     0,
 		unix.RLIMIT_MSGQUEUE: 0,
 		unix.RLIMIT_NOFILE:   1024,
 		unix.RLIMIT_FSIZE:    uint64(l.FileSize),
 		unix.RLIMIT_NPROC:    uint64(l.Processes),
-		// Private memory. What is only reserved does not count, so that programs
-		// that reserve a lot can run; how much they may is bounded too.
-		unix.RLIMIT_DATA: uint64(l.Memory),
-		unix.RLIMIT_AS:   uint64(l.Memory) * 4,
-	} {
+	}
+}
+
+// memoryLimits bound private memory. What is only reserved does not count, so
+// that programs that reserve a lot can run; how much they may is bounded too.
+func memoryLimits(l Limits) map[int]uint64 {
+	return map[int]uint64{unix.RLIMIT_DATA: uint64(l.Memory), unix.RLIMIT_AS: uint64(l.Memory) * 4}
+}
+
+func setLimits(limits map[int]uint64) error {
+	for resource, value := range limits {
 		var old unix.Rlimit
 		if err := unix.Getrlimit(resource, &old); err != nil {
 			return err
