@@ -115,7 +115,7 @@ func (b *probeBoard) counts(title string, list []probe.Count) {
 	}
 	b.p("\n%s", b.screen.paint(bold, title))
 	for _, c := range list {
-		b.p("%6d  %s", c.Cases, printable(strings.ReplaceAll(c.Name, "_", " ")))
+		b.p("%6d  %s", c.Cases, printable(c.Name))
 	}
 }
 
