@@ -66,7 +66,7 @@ func TestInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = s.Serve(l) }() // until it is closed
 	fmt.Println(l.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
