@@ -105,7 +105,7 @@ eval-builtin: ## examine the built-in model: 200 questions of each kind in each 
 
 .PHONY: exam
 exam: ## a slice of eval-builtin with floors, as make test asks it
-	@$(GO) run ./models/builtin/train/eval -n 40 -formats qwen,react -least 0.75,0.6,0.85
+	@$(GO) run ./models/builtin/train/eval -n 40 -formats qwen,react -least 0.8,0.85,0.9
 
 .PHONY: bench-stopping
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text

@@ -369,11 +369,11 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 		}
 		return value{text: n}
 	case "kind":
-		return value{text: drawn(w, kinds)}
+		return value{text: w.plainWord(kinds)}
 	case "colour":
-		return value{text: drawn(w, colours)}
+		return value{text: w.plainWord(colours)}
 	case "plain":
-		return value{text: drawn(w, plain)}
+		return value{text: w.plainWord(plain)}
 	case "month":
 		return value{text: pick(w, months)}
 	case "trade":
@@ -384,19 +384,32 @@ func (w *writer) value(r relation, chinese, linked bool) value {
 	}
 	switch w.IntN(8) {
 	case 0:
-		return value{text: drawn(w, colours)}
+		return value{text: w.plainWord(colours)}
 	case 1:
-		return value{text: drawn(w, plain)}
+		return value{text: w.plainWord(plain)}
 	case 2:
-		return value{text: drawn(w, plain) + " and " + drawn(w, plain)}
+		return value{text: w.plainWord(plain) + " and " + w.plainWord(plain)}
 	case 3:
-		return value{text: drawn(w, adjectives) + " " + drawn(w, things)}
+		return value{text: w.plainWord(adjectives) + " " + w.plainWord(things)}
 	case 4:
-		return value{text: w.coined()}
+		return value{text: w.plainWord(nil)}
 	case 5:
-		return value{text: article(drawn(w, adjectives)) + " " + drawn(w, things)}
+		return value{text: article(w.plainWord(adjectives)) + " " + w.plainWord(things)}
 	}
 	return named(w.entity())
+}
+
+// plainWord draws a word from a list, or for training now and then one that
+// nobody knows: answers begin with words that training never has, and their
+// tokens without a space before them are others than with one.
+func (w *writer) plainWord(list []string) string {
+	switch {
+	case !w.exam && (list == nil || w.chance(0.35)) && w.chance(0.8):
+		return w.wild()
+	case list == nil:
+		return w.coined()
+	}
+	return drawn(w, list)
 }
 
 func (w *writer) date() string {

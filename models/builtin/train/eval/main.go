@@ -45,7 +45,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 20260101, "of the exam")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "questions at the same time")
 	flag.BoolVar(&o.wrong, "wrong", false, "print what was answered wrong")
-	least := flag.String("least", "0,0,0", "the shares of right answers, for each kind, below which it fails; 0.02 of the calls may be invalid then")
+	least := flag.String("least", "0,0,0", "the shares of right answers, for each kind, below which it fails; 0.01 of the calls may be invalid then")
 	formats := flag.String("formats", strings.Join(train.Formats, ","), "the formats")
 	flag.Parse()
 	o.formats = strings.Split(*formats, ",")
@@ -140,7 +140,7 @@ func (o options) check(marks map[string]mark) error {
 				below = append(below, fmt.Sprintf("%s, %s", f, k))
 			}
 		}
-		if bad := all.invalid + all.problems; slices.Max(o.least) > 0 && bad*50 > all.calls+all.problems {
+		if bad := all.invalid + all.problems; slices.Max(o.least) > 0 && bad*100 > all.calls+all.problems {
 			below = append(below, f+", invalid calls")
 		}
 	}
