@@ -31,8 +31,8 @@ func TestOrderAndParallelismChangeNothing(t *testing.T) {
 		backward bool
 	}{{1, false}, {8, false}, {3, true}} {
 		s := server(t, "builtin", m)
-		hot := 1.5
-		s.Runner.Sampling.Temperature = &hot
+		hot, all, none := 3.0, 1.0, 0.0 // so that even what the model is sure of differs
+		s.Runner.Sampling = models.Sampling{Temperature: &hot, TopP: &all, MinP: &none}
 		s.Runner.Limits = runner.Limits{Turns: 1, TurnTokens: 12}
 		d := questions(4)
 		if c.backward {
