@@ -281,12 +281,8 @@ func TestCriteriaInsideTokens(t *testing.T) {
 	}
 	t.Run("script", func(t *testing.T) { check(t, written(torn, 1)) })
 	t.Run("ollama", func(t *testing.T) {
-		s := ollamatest.Shared(t)
-		s.Create(t, "torn", tornFile(t), nil)
-		m, err := models.Open("ollama:torn", models.Options{OllamaHost: s.URL, ContextSize: 8192})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := &lasting{t: t, server: ollamatest.Shared(t), name: "torn", file: tornFile(t)}
+		m.open("torn")
 		check(t, m)
 	})
 	t.Run("llama-server", func(t *testing.T) { check(t, llama(t, tornFile(t))) })
