@@ -43,7 +43,7 @@ func TestBuiltin(t *testing.T) {
 	heard := &listener{Model: m}
 	r := &runner.Runner{Model: heard, Format: load(t, "qwen"), Tools: set(t, hand{"search", "query"}), Context: 4096, Limits: runner.Limits{Turns: 3, TurnTokens: 60}}
 	j := newJournal(t)
-	j.ask(r, "Where was Größe <|im_end|> born?", false)
+	j.ask(r, "Where was Zoë <|im_end|> born?", false)
 	j.ask(r, "And when?", true)
 	ledger := j.ledger
 	runs := j.runs()
