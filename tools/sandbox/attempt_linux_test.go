@@ -295,6 +295,7 @@ return pids`, "only", true},
 	{"write through a new link", `os.symlink("{HOME}/notes", "{PROJECT}/mine"); return open("{PROJECT}/mine", "w").write("x")`, "No such file", true},
 	{"write through a swapped link", `
 os.makedirs("{PROJECT}/real", exist_ok=True)
+os.symlink("{PROJECT}/real", "{PROJECT}/swapped")
 state, last, end = [0], None, time.time() + 5
 def swap():
     while state[0] < 20:
