@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -13,10 +14,16 @@ type tavily struct{ *api }
 func (e tavily) search(ctx context.Context, query string) ([]Result, error) {
 	answer, err := e.post(ctx, "/search", map[string]any{"query": query, "max_results": MaxResults, "search_depth": "basic"},
 		map[string]string{"Authorization": "Bearer " + e.key})
+	return e.results(answer, err)
+}
+
+// results reads what Tavily and SearXNG answer, which differs in one name.
+func (e *api) results(answer []byte, err error) ([]Result, error) {
 	var got struct {
 		Results []struct {
 			Title, URL, Content string
-			PublishedDate       string `json:"published_date"`
+			Date                string `json:"published_date"` // Tavily's
+			PublishedDate       string `json:"publishedDate"`  // SearXNG's
 		}
 	}
 	if err := e.decode(answer, err, &got); err != nil {
@@ -24,7 +31,7 @@ func (e tavily) search(ctx context.Context, query string) ([]Result, error) {
 	}
 	var out []Result
 	for _, r := range got.Results {
-		out = append(out, Result{Title: r.Title, Link: r.URL, Snippet: r.Content, Date: r.PublishedDate})
+		out = append(out, Result{Title: r.Title, Link: r.URL, Snippet: r.Content, Date: cmp.Or(r.Date, r.PublishedDate)})
 	}
 	return tidy(out), nil
 }
@@ -42,20 +49,7 @@ func (e searxng) search(ctx context.Context, query string) ([]Result, error) {
 		header["Authorization"] = "Bearer " + e.key
 	}
 	answer, err := e.get(ctx, "/search", q, header)
-	var got struct {
-		Results []struct {
-			Title, URL, Content string
-			PublishedDate       string `json:"publishedDate"`
-		}
-	}
-	if err := e.decode(answer, err, &got); err != nil {
-		return nil, err
-	}
-	var out []Result
-	for _, r := range got.Results {
-		out = append(out, Result{Title: r.Title, Link: r.URL, Snippet: r.Content, Date: r.PublishedDate})
-	}
-	return tidy(out), nil
+	return e.results(answer, err)
 }
 
 // Brave: GET /res/v1/web/search, https://api-dashboard.search.brave.com/app/documentation/web-search.
