@@ -103,6 +103,9 @@ func TestSandbox(t *testing.T) {
 	show := "command: [sh, -c, 'cat " + home + "/note; echo x > " + home + "/new']\n"
 	_, res := try(t, text+show+"sandbox: {}", `{"z":""}`, nil)
 	if strings.Contains(res.Content, "no working sandbox") {
+		if os.Getenv("STOPGAP_REQUIRE_BWRAP") != "" {
+			t.Fatal(res.Content)
+		}
 		t.Skip(res.Content)
 	}
 	if res.Status != tools.Failed || strings.Contains(res.Content, "in the folder") {
