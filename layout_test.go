@@ -60,6 +60,8 @@ var rules = []struct {
 	{"stopgap/internal/research", []string{
 		"stopgap/internal/research/bank", "stopgap/internal/research/outline", "stopgap/internal/research/cite", "stopgap/internal/research/page",
 		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "stopgap/tools/goal"}},
+	{"stopgap/internal/compare", []string{
+		"stopgap/internal/batch", "stopgap/internal/eval/...", "stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
