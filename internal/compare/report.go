@@ -219,10 +219,10 @@ type TooFew struct {
 type Item struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
-	// Answers are gold ones, any of which is right. Citations are the documents
-	// that a right answer cites.
+	// Answers are gold ones, any of which is right. Documents are those that the
+	// answer comes from, by title or by id.
 	Answers   []string `json:"answers,omitempty"`
-	Citations []string `json:"citations,omitempty"`
+	Documents []string `json:"documents,omitempty"`
 	// Differs says that two configurations have different values of the primary
 	// metric.
 	Differs bool `json:"differs,omitempty"`
@@ -239,8 +239,6 @@ type Run struct {
 	// its citations; empty where that is the same.
 	Answer string `json:"answer"`
 	Scored string `json:"scored,omitempty"`
-	// Citations are what the answer cites, in its order, each once.
-	Citations []string `json:"citations,omitempty"`
 	// Scores are what the rollout has of Report.Metrics, by Key.
 	Scores map[string]float64 `json:"scores"`
 	// Verdict are the judge's words, where there is a judge.
