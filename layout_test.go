@@ -70,9 +70,15 @@ var rules = []struct {
 	{"stopgap/internal/eval/pystr", []string{"golang.org/x/text/..."}},
 	{"stopgap/internal/eval/match", []string{"stopgap/internal/eval/pystr"}},
 	{"stopgap/internal/eval/stats", nil},
+	{"stopgap/internal/eval/cite", nil},
 	{"stopgap/internal/eval/bfcl", []string{"stopgap/internal/eval/pystr"}},
 	{"stopgap/internal/eval/probe", []string{
 		"stopgap/internal/eval/bfcl", "stopgap/internal/eval/stats", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/research/bank", []string{"modernc.org/sqlite/..."}},
+	{"stopgap/internal/research/cite", []string{"golang.org/x/text/..."}},
+	{"stopgap/internal/research/outline", []string{"stopgap/internal/research/cite"}},
+	{"stopgap/internal/research/article", []string{
+		"stopgap/internal/research/bank", "stopgap/internal/research/cite", "stopgap/internal/research/outline", "github.com/yuin/goldmark/..."}},
 	{"stopgap/internal/stopbench", []string{"stopgap/stopping", "github.com/dlclark/regexp2/..."}},
 	// How the built-in model is trained and examined: it plays the whole loop.
 	{"stopgap/models/builtin/train/...", []string{

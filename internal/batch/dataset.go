@@ -20,6 +20,9 @@ type Item struct {
 	ID       string   `json:"id"`
 	Question string   `json:"question"`
 	Answers  []string `json:"answers,omitempty"` // gold ones, any of which is right
+	// Documents are those that the answer comes from, by title or by id, where the
+	// dataset names them.
+	Documents []string `json:"documents,omitempty"`
 	// Functions and Calls are those of a BFCL row, as they stand there: the
 	// functions that are offered, and the calls that are right.
 	Functions json.RawMessage `json:"functions,omitempty"`

@@ -67,6 +67,44 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// The documents of an answer, as datasets name them. A dataset that names none
+// keeps its hashes.
+func TestGoldDocuments(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"hotpotqa":            {`{"_id":"a","question":"Who?","answer":"x","supporting_facts":[["The Lantern",0],["The Lantern",2],["Ilse Marrow",1]]}`, `["The Lantern" "Ilse Marrow"]`},
+		"hotpotqa of the hub": {`{"id":"a","question":"Who?","answer":"x","supporting_facts":{"title":["A","B","A"],"sent_id":[0,1,2]}}`, `["A" "B"]`},
+		"musique":             {`{"id":"a","question":"Who?","answer_aliases":[],"paragraphs":[{"idx":0,"title":"A","paragraph_text":"…","is_supporting":false},{"idx":1,"title":"B","is_supporting":true},{"title":"","is_supporting":true}]}`, `["B"]`},
+		"flashrag":            {`{"id":"a","question":"Who?","golden_answers":["x"],"metadata":{"supporting_facts":{"title":["A"],"sent_id":[0]},"metadata":{}}}`, `["A"]`},
+		"ids":                 {`{"question":"Who?","citations":["a.md","b.md","a.md"]}`, `["a.md" "b.md"]`},
+		"one id":              {`{"question":"Who?","gold_documents":7}`, `["7"]`},
+		"objects":             {`{"question":"Who?","gold_docs":[{"docid":"12","text":"…"},{"title":"A"},{"text":"…"},3]}`, `["12" "A" "3"]`},
+		"nothing":             {`{"question":"Who?","supporting_facts":[],"paragraphs":7,"citations":null,"metadata":"x"}`, `[]`},
+	} {
+		d, err := Read(file(t, "d.jsonl", c.text))
+		if err != nil || len(d.Items) != 1 {
+			t.Fatalf("%s: %v %+v", name, err, d)
+		}
+		if got := fmt.Sprintf("%q", d.Items[0].Documents); got != c.want {
+			t.Errorf("%s: %s, not %s", name, got, c.want)
+		}
+	}
+	d, err := Read(file(t, "d.csv", "question,supporting_facts\nWho?,\"[[\"\"A\"\",0]]\"\n"))
+	if err != nil || fmt.Sprint(d.Items[0].Documents) != "[A]" {
+		t.Errorf("CSV: %+v %v", d, err)
+	}
+	d, err = Read(filepath.Join("testdata", "hotpotqa.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%q", d.Items[0].Documents); got != `["A" "B"]` {
+		t.Errorf("Parquet: %s", got)
+	}
+	plain := Item{ID: "a", Question: "Who?", Answers: []string{"x"}}
+	if got := plain.digest(); got != "1b1c328260a0f378" {
+		t.Errorf("the hash of a question has changed: %s", got)
+	}
+}
+
 // Lines that are no question are named, and cost no other line.
 func TestBrokenLines(t *testing.T) {
 	d, err := Read(file(t, "b.jsonl", strings.Join([]string{

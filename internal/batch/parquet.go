@@ -88,7 +88,8 @@ type node struct {
 // wantedColumn reports whether a question is read from a column.
 func wantedColumn(name string) bool {
 	return slices.Contains(idKeys, name) || slices.Contains(questionKeys, name) || slices.Contains(answerKeys, name) ||
-		slices.Contains([]string{"messages", "prompt", "answer_aliases", "reward_model", "function"}, name)
+		slices.Contains(documentKeys, name) ||
+		slices.Contains([]string{"messages", "prompt", "answer_aliases", "reward_model", "function", "supporting_facts", "paragraphs"}, name)
 }
 
 func parquetSchema(elements []thrift) (*node, error) {

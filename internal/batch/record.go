@@ -23,8 +23,9 @@ func (b *Batch) Results(f func(Result) error) error {
 
 // A Record is a line of ResultsName: a question with what came of a rollout.
 type Record struct {
-	Question string   `json:"question"`
-	Answers  []string `json:"answers,omitempty"` // gold ones
+	Question  string   `json:"question"`
+	Answers   []string `json:"answers,omitempty"`   // gold ones
+	Documents []string `json:"documents,omitempty"` // that they come from
 	Result
 }
 
@@ -32,7 +33,10 @@ type Record struct {
 func (b *Batch) WriteResults() error {
 	items := b.items()
 	return b.replace(ResultsName, func(w io.Writer) error {
-		return b.Results(func(r Result) error { return writeLine(w, Record{items[r.Item].Question, items[r.Item].Answers, r}) })
+		return b.Results(func(r Result) error {
+			it := items[r.Item]
+			return writeLine(w, Record{it.Question, it.Answers, it.Documents, r})
+		})
 	})
 }
 

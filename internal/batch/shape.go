@@ -113,6 +113,7 @@ func (r row) item() (Item, Shape, error) {
 		it.Answers = r.target()
 	}
 	it.Answers = distinct(append(it.Answers, texts(r["answer_aliases"])...))
+	it.Documents = r.documents()
 	if shape == BFCL {
 		it.Functions = r["function"]
 	}
