@@ -191,6 +191,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		"no question":      {"BFCL_v4_simple_python.json", `{"id":"a","question":[[]],"function":[]}`, truth, "asks nothing"},
 		"a bad function":   {"BFCL_v4_simple_python.json", `{"id":"a","question":[[{"role":"user","content":"x"}]],"function":[{"name":"f"}]}`, truth, "no parameters"},
 		"no answer":        {"BFCL_v4_simple_python.json", row, "", "no answer for simple_python_0"},
+		"nested deeply":    {"BFCL_v4_simple_python.json", strings.Repeat("[", 8_000_000), truth, "nested deeper than 1000 levels"},
 		"a bad answer":     {"BFCL_v4_simple_python.json", row, `{"id":"a","ground_truth":[{"f":1}]}`, "has no parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,6 +200,36 @@ func TestFilesThatAreNone(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// What a model nests without end, or a file leaves out, ends no process.
+func TestHostileItems(t *testing.T) {
+	items, err := Read(write(t, "BFCL_v4_simple_python.json", row, truth))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := json.RawMessage(`{"a":` + strings.Repeat("[", 8_000_000) + strings.Repeat("]", 8_000_000) + `}`)
+	if v := items[0].Check([]Call{{Name: "f", Arguments: deep}}, false); v.Fault != "ast_decoder:decoder_wrong_output_format" {
+		t.Errorf("nested deeply: %+v", v)
+	}
+	items, err = Read(write(t, "BFCL_v4_simple_python.json", `{"id":"simple_python_0","question":[[{"role":"user","content":"x"}]],"function":[]}`, truth))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := items[0].Check([]Call{{Name: "f", Arguments: json.RawMessage(`{}`)}}, false); v.Fault != Unjudged {
+		t.Errorf("without a function: %+v", v)
+	}
+}
+
+// A folder may have any name.
+func TestFolderOfAnyName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data[v4]*")
+	if err := os.Rename(filepath.Dir(write(t, "BFCL_v4_simple_python.json", row, truth)), dir); err != nil {
+		t.Skip("the file system does not take the name: ", err)
+	}
+	if items, _, err := ReadFolder(dir); err != nil || len(items) != 1 {
+		t.Errorf("%d items, %v", len(items), err)
 	}
 }
 

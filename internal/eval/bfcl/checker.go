@@ -110,6 +110,9 @@ func (c checker) check(calls []answer) Verdict {
 	truth := c.item.truth[0]
 	function := c.item.function(truth.name)
 	if prefix == "simple_function_checker" {
+		if len(c.item.functions) == 0 {
+			panic(unjudged{"the item has no function"})
+		}
 		function = &c.item.functions[0]
 	}
 	return c.call(function, calls[0], truth)

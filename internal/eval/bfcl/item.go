@@ -85,18 +85,18 @@ func Recognised(path string) bool { return fileName.MatchString(filepath.Base(pa
 // ReadFolder reads all files of a folder that can be judged here, in the order
 // of their names, and names the categories that cannot.
 func ReadFolder(folder string) (items []*Item, left []string, err error) {
-	files, err := filepath.Glob(filepath.Join(folder, "BFCL_v4_*.json"))
+	files, err := fs.Glob(os.DirFS(folder), "BFCL_v4_*.json") // the folder's own name is no pattern
 	if err == nil && len(files) == 0 {
 		err = errors.New("no file of the folder is called BFCL_v4_….json")
 	}
 	if err != nil {
 		return nil, nil, &FileError{Path: folder, Err: err}
 	}
-	for _, f := range files {
-		some, err := Read(f)
+	for _, name := range files {
+		some, err := Read(filepath.Join(folder, name))
 		switch {
 		case errors.Is(err, ErrCategory):
-			left = append(left, category(f))
+			left = append(left, category(name))
 		case err != nil:
 			return nil, nil, err
 		}

@@ -60,11 +60,17 @@ func (d *dict) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// maxDepth bounds the nesting of JSON, and with it every recursion over it;
+// Python's json.loads ends at about the same depth.
+const maxDepth = 1000
+
+var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+
 // read reads one JSON value.
 func read(src []byte) (value, error) {
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()
-	v, err := readNext(dec)
+	v, err := readNext(dec, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +80,10 @@ func read(src []byte) (value, error) {
 	return v, nil
 }
 
-func readNext(dec *json.Decoder) (value, error) {
+func readNext(dec *json.Decoder, depth int) (value, error) {
+	if depth > maxDepth {
+		return nil, errDeep
+	}
 	token, err := dec.Token()
 	if err != nil {
 		return nil, err
@@ -84,17 +93,17 @@ func readNext(dec *json.Decoder) (value, error) {
 		return number(t.String()), nil
 	case json.Delim:
 		if t == '[' {
-			return readList(dec)
+			return readList(dec, depth+1)
 		}
-		return readDict(dec)
+		return readDict(dec, depth+1)
 	}
 	return token, nil
 }
 
-func readList(dec *json.Decoder) (value, error) {
+func readList(dec *json.Decoder, depth int) (value, error) {
 	l := list{}
 	for dec.More() {
-		v, err := readNext(dec)
+		v, err := readNext(dec, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +113,14 @@ func readList(dec *json.Decoder) (value, error) {
 	return l, err
 }
 
-func readDict(dec *json.Decoder) (value, error) {
+func readDict(dec *json.Decoder, depth int) (value, error) {
 	d := &dict{values: map[string]value{}}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
-		v, err := readNext(dec)
+		v, err := readNext(dec, depth)
 		if err != nil {
 			return nil, err
 		}
