@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -182,10 +183,13 @@ func (a *app) bfclCases(s *settings, paths []string, underscores bool) ([]*probe
 // errUnseen ends a probe that nobody reads.
 var errUnseen = errors.New("the output is gone")
 
-// ask asks the cases, some at a time, and shows them in their order.
+// ask asks the cases, some at a time, and shows them in their order. Nothing is
+// asked any more when it returns.
 func (a *app) ask(ctx context.Context, k *kit, f probeFlags, cases []*probe.Case, board *probeBoard) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	type outcome struct {
 		result probe.Result
 		err    error
@@ -197,20 +201,21 @@ func (a *app) ask(ctx context.Context, k *kit, f probeFlags, cases []*probe.Case
 	for w := range f.parallel {
 		p := probe.Prober{Runner: *k.runner, Task: k.task, Propensity: f.propensity}
 		p.Runner.Session = fmt.Sprintf("%s/%d", k.runner.Session, w) // a slot of the server each
-		go func() {
+		workers.Go(func() {
 			for i := w; i < len(cases); i += f.parallel {
 				r, err := p.Ask(ctx, cases[i])
-				if slots[i] <- (outcome{r, err}); err != nil {
-					cancel() // the others would meet it too
+				if err != nil {
+					cancel(err) // the others would meet it too
 				}
+				slots[i] <- outcome{r, err}
 			}
-		}()
+		})
 	}
 	for i, c := range cases {
 		board.asking(i, c)
 		o := <-slots[i]
 		if o.err != nil {
-			return o.err
+			return context.Cause(ctx) // of another case, where that ended this one
 		}
 		if err := board.add(o.result); err != nil {
 			return errUnseen
