@@ -71,6 +71,7 @@ var rules = []struct {
 	{"stopgap/internal/eval/match", []string{"stopgap/internal/eval/pystr"}},
 	{"stopgap/internal/eval/stats", nil},
 	{"stopgap/internal/eval/cite", nil},
+	{"stopgap/internal/eval/judge", nil},
 	{"stopgap/internal/eval/bfcl", []string{"stopgap/internal/eval/pystr"}},
 	{"stopgap/internal/eval/probe", []string{
 		"stopgap/internal/eval/bfcl", "stopgap/internal/eval/stats", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
