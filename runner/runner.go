@@ -113,6 +113,7 @@ type Task struct {
 	System   string            // replaces the format's system text
 	Date     string            // YYYY-MM-DD, as the prompt tells it
 	Values   map[string]string // settings for the format's blocks
+	Texts    map[string]string // untrusted, for them too: see template.Opening
 	// Ledger, where it is not empty, is a conversation that the question
 	// continues (Outcome.Ledger of the run before, however that ended). It is
 	// not changed: the run goes on with a copy.

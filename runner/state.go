@@ -134,7 +134,7 @@ func (s *state) opening(task Task, offered []template.Tool) ([]template.Part, bo
 	}
 	parts, err := s.Format.Open(template.Opening{
 		System: task.System, Question: task.Question, Tools: offered,
-		Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values,
+		Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values, Texts: task.Texts,
 	})
 	return parts, s.Format.Think.Opened, err
 }

@@ -111,17 +111,18 @@ func TestSearchR1Stops(t *testing.T) {
 	}
 }
 
-// TestWeaverValues: what the research mode sets stands in the prompt.
-func TestWeaverValues(t *testing.T) {
+// TestWeaverTexts: what the research mode sets stands in the prompt.
+func TestWeaverTexts(t *testing.T) {
 	for name, order := range map[string][]string{
-		"weaver-plan":  {"Question: Who?", "Summaries since the last outline, by number:\n1: Ann.", "The outline so far:\n# Owls<|im_end|>"},
-		"weaver-write": {"Question: Who?", "The outline:\n# Owls", "Summaries, by number:\n1: Ann.<|im_end|>"},
+		"weaver-plan":    {"Question: Who?", "The outline so far:\n# Owls", "Summaries since the last outline, by number:\n1: Ann.<|im_end|>"},
+		"weaver-write":   {"Question: Who?", "The outline:\n# Owls", "Summaries, by number:\n1: Ann.<|im_end|>"},
+		"weaver-outline": {"Question: Who?", "The outline so far:\n# Owls", "Summaries since the last outline, by number:\n1: Ann.<|im_end|>"},
 	} {
 		f, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		prompt := join(t)(f.Open(Opening{Question: "Who?", Values: map[string]string{"outline": "# Owls", "summaries": "1: Ann."}}))
+		prompt := join(t)(f.Open(Opening{Question: "Who?", Texts: map[string]string{"outline": "# Owls", "summaries": "1: Ann."}}))
 		if want := strings.Join(order, "\n\n"); !strings.Contains(prompt, want) {
 			t.Errorf("%s: %q does not have %q", name, prompt, want)
 		}

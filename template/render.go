@@ -17,6 +17,10 @@ func (f *Format) Open(o Opening) ([]Part, error) {
 	data := openingData{
 		System: o.System, Question: r.hide(o.Question, FromUser), Tools: slices.Clone(o.Tools),
 		Date: o.Date, MaxCalls: o.MaxCalls, Values: o.Values,
+		Texts: map[string]hidden{},
+	}
+	for name, text := range o.Texts {
+		data.Texts[name] = r.hide(text, FromTool)
 	}
 	if data.System == "" {
 		data.System = f.System
@@ -98,6 +102,7 @@ type (
 		Date     string
 		MaxCalls int
 		Values   map[string]string
+		Texts    map[string]hidden
 	}
 	continuationData struct {
 		Results       []resultData

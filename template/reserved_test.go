@@ -83,6 +83,7 @@ func TestReservedOfFormats(t *testing.T) {
 			"<code></code><answer></answer>",
 		"search-r1":      "<|im_start|><|im_end|><|endoftext|><think></think><search></search><information></information><answer></answer>",
 		"weaver-plan":    "<|im_start|><|im_end|><|endoftext|><think></think><search></search><access></access><goal></goal><write_outline></write_outline><terminate></terminate><information></information><answer></answer>",
+		"weaver-outline": "<|im_start|><|im_end|><|endoftext|><think></think><outline></outline><information></information>",
 		"weaver-write":   "<|im_start|><|im_end|><|endoftext|><think></think><retrieve></retrieve><id></id><goal></goal><write></write><write_terminate></write_terminate><information></information><answer></answer>",
 		"qwen-functions": "✿FUNCTION✿:\n✿ARGS✿:\n✿RESULT✿:\n✿RETURN✿: <|im_start|><|im_end|><|endoftext|>",
 		"python":         "<|im_start|><|im_end|><|endoftext|><think></think><tool_response></tool_response>",

@@ -41,6 +41,9 @@ type Opening struct {
 	MaxCalls int    // tool calls that the model may make; zero means the format's own number
 	// Values are the user's own settings for the format's blocks (--set key=value).
 	Values map[string]string
+	// Texts are more than the question, by name, for formats that know them: what
+	// was found, what was written. They are untrusted; an empty one is none.
+	Texts map[string]string
 }
 
 // A Tool is what a prompt says of a tool. It is trusted.

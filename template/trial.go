@@ -21,7 +21,7 @@ func (f *Format) tryBlocks() error {
 	tool := Tool{Name: "search", Description: "finds documents", Parameters: []byte(`{"type": "object", "properties": {}}`)}
 	openings := []Opening{
 		{Question: "q"},
-		{System: "s", Question: "q", Tools: []Tool{tool, tool}, Date: "2025-01-31", MaxCalls: 2, Values: map[string]string{"k": "v"}},
+		{System: "s", Question: "q", Tools: []Tool{tool, tool}, Date: "2025-01-31", MaxCalls: 2, Values: map[string]string{"k": "v"}, Texts: map[string]string{"k": "t"}},
 	}
 	for _, o := range openings {
 		parts, err := f.Open(o)

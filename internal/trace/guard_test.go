@@ -123,14 +123,14 @@ func TestEveryFieldIsKept(t *testing.T) {
 	var task runner.Task
 	fill(reflect.ValueOf(&task).Elem(), map[string]bool{"Ledger": true})
 	var kept Task
-	through(t, Task{task.Question, task.System, task.Date, task.Values}, &kept)
-	if got := (runner.Task{Question: kept.Question, System: kept.System, Date: kept.Date, Values: kept.Values}); !reflect.DeepEqual(got, task) {
+	through(t, Task{task.Question, task.System, task.Date, task.Values, task.Texts}, &kept)
+	if got := (runner.Task{Question: kept.Question, System: kept.System, Date: kept.Date, Values: kept.Values, Texts: kept.Texts}); !reflect.DeepEqual(got, task) {
 		t.Errorf("%+v\nbecame %+v", task, got)
 	}
 	for kind, n := range map[reflect.Type]int{
 		reflect.TypeFor[models.Request](): 8, reflect.TypeFor[models.ChatRequest](): 5, reflect.TypeFor[models.Segment](): 2,
 		reflect.TypeFor[models.Message](): 6, reflect.TypeFor[models.ToolCall](): 3, reflect.TypeFor[models.Spelling](): 5,
-		reflect.TypeFor[tools.Options](): 7, reflect.TypeFor[runner.Task](): 5, reflect.TypeFor[models.Chunk](): 5,
+		reflect.TypeFor[tools.Options](): 7, reflect.TypeFor[runner.Task](): 6, reflect.TypeFor[models.Chunk](): 5,
 	} {
 		if kind.NumField() != n {
 			t.Errorf("%v has %d fields, and the journal knows %d", kind, kind.NumField(), n)

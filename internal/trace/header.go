@@ -60,6 +60,7 @@ type Task struct {
 	System   string            `json:"system,omitempty"`
 	Date     string            `json:"date,omitempty"`
 	Values   map[string]string `json:"values,omitempty"`
+	Texts    map[string]string `json:"texts,omitempty"`
 }
 
 // A Tool is what the model was told of a tool.
@@ -102,7 +103,7 @@ func newHeader(a About, r *runner.Runner, task runner.Task) (Header, error) {
 	h := Header{
 		ID: rand.Text(), Version: a.Version, Model: a.Model, Server: a.Server, Settings: a.Settings, Forked: a.Forked,
 		Format: Format{Name: a.Format, Text: string(a.Text), SHA256: hex.EncodeToString(sum[:]), SingleCall: r.Format.SingleCall},
-		Task:   Task{Question: task.Question, System: task.System, Date: task.Date, Values: task.Values},
+		Task:   Task{Question: task.Question, System: task.System, Date: task.Date, Values: task.Values, Texts: task.Texts},
 		Counts: r.CountTokens != nil,
 	}
 	if task.Ledger != nil && len(task.Ledger.Segments()) > 0 {
@@ -201,7 +202,7 @@ func (h *Header) revive(compile func(*Format) (*template.Format, error)) (*runne
 		return fail("tools", err)
 	}
 	t := h.Task
-	return r, runner.Task{Question: t.Question, System: t.System, Date: t.Date, Values: t.Values}, nil
+	return r, runner.Task{Question: t.Question, System: t.System, Date: t.Date, Values: t.Values, Texts: t.Texts}, nil
 }
 
 // compile gives the format as the run had it.
