@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"stopgap/internal/research"
+	"stopgap/runner"
+	"stopgap/template"
+)
+
+// A researchBoard shows a research on a terminal: how far it is, what is being
+// done, and the outline as it grows, which are drawn over and over. What has
+// been done stands above them.
+type researchBoard struct {
+	mu      sync.Mutex
+	w       io.Writer
+	screen  screen
+	began   time.Time
+	phase   research.Phase
+	moved   research.Moved
+	pages   int
+	doing   string
+	outline research.OutlineChanged
+	written []string // the titles of the sections
+	past    researchPast
+	drawn   int // lines that stand there now
+	waiting strings.Builder
+	end     chan struct{}
+	ended   sync.WaitGroup
+}
+
+// newResearchBoard starts a board. Close ends it.
+func newResearchBoard(w io.Writer, s screen) *researchBoard {
+	b := &researchBoard{w: w, screen: s, end: make(chan struct{})}
+	b.ended.Go(func() {
+		tick := time.NewTicker(frameTime)
+		defer tick.Stop()
+		for {
+			select {
+			case <-b.end:
+				return
+			case <-tick.C:
+				b.mu.Lock()
+				if b.phase != "" {
+					b.draw()
+				}
+				b.mu.Unlock()
+			}
+		}
+	})
+	return b
+}
+
+// Write tells something above the lines.
+func (b *researchBoard) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.Write(p)
+	if b.phase == "" { // nothing is drawn yet
+		b.tell()
+	}
+	return len(p), nil
+}
+
+// tell writes what waits, as far as its lines are whole.
+func (b *researchBoard) tell() {
+	text := b.waiting.String()
+	n := strings.LastIndexByte(text, '\n') + 1
+	b.waiting.Reset()
+	b.waiting.WriteString(text[n:])
+	fmt.Fprint(b.w, strings.ReplaceAll(text[:n], "\n", "\x1b[K\n")) // standard error has nowhere to report to
+}
+
+// Event shows one event.
+func (b *researchBoard) Event(ev research.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch ev := ev.(type) {
+	case research.Began:
+		b.began = time.Now()
+	case research.PhaseBegan:
+		b.phase, b.doing = ev.Phase, "waiting for the model"
+	case research.Ran:
+		b.ran(ev.Event)
+		return nil
+	case research.Moved:
+		b.moved, b.phase = ev, ev.Phase
+	case research.PageRead:
+		if ev.Error == "" {
+			b.doing = "summarising " + inOneLine(ev.URL) + ": " + inOneLine(ev.Goal)
+		}
+	case research.SummaryStored:
+		b.pages++
+	case research.OutlineChanged:
+		b.outline = ev
+	case research.Retrieved:
+		b.doing = "reading " + summaries(len(ev.IDs)) + " for " + inOneLine(ev.Goal)
+	case research.SectionWritten:
+		b.written = append(b.written, ev.Title)
+	}
+	if words := b.past.words(ev); words != "" {
+		fmt.Fprintln(&b.waiting, paintResearch(b.screen, ev, b.screen.fit(words, 0)))
+	}
+	return nil
+}
+
+// ran shows what the model does.
+func (b *researchBoard) ran(ev runner.Event) {
+	switch ev := ev.(type) {
+	case runner.Started:
+		b.doing = "waiting for the model"
+	case runner.Waiting:
+		b.doing = waitingWords(ev)
+	case runner.Text:
+		if b.doing = "writing"; ev.Span == template.SpanThink {
+			b.doing = "thinking"
+		}
+	case runner.Called:
+		b.doing = callWords(ev.Name, ev.Arguments)
+	case runner.Returned:
+		b.doing = "waiting for the model"
+	}
+}
+
+// draw writes what waits, and the lines anew below it.
+func (b *researchBoard) draw() {
+	b.clear()
+	b.tell()
+	lines := b.lines()
+	for i, l := range lines {
+		l = b.screen.fit(l, 1)
+		switch i {
+		case 0:
+			l = b.screen.paint(bold, l)
+		default:
+			l = b.screen.paint(dim, l)
+		}
+		fmt.Fprint(b.w, "\x1b[K"+l+"\n")
+	}
+	b.drawn = len(lines)
+}
+
+// clear goes to the first of the lines that are drawn and takes them away.
+func (b *researchBoard) clear() {
+	if b.drawn > 0 {
+		fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", b.drawn)
+	}
+	b.drawn = 0
+}
+
+// lines are how far the research is and its outline, as far as the terminal is
+// high enough.
+func (b *researchBoard) lines() []string {
+	out := []string{b.status(), "  " + printable(inOneLine(b.doing))}
+	if b.outline.Outline == "" {
+		return out
+	}
+	plan := filledLines(b.outline.Outline)
+	out = append(out, fmt.Sprintf("outline %d", b.outline.Number))
+	room := max(b.height()-len(out)-2, 1)
+	first := 0
+	if len(plan) > room {
+		room--
+		first = min(b.at(plan), len(plan)-room)
+	}
+	for i, line := range plan[first:min(first+room, len(plan))] {
+		mark := "  "
+		if first+i < b.at(plan) {
+			mark = "✓ "
+		}
+		out = append(out, mark+line)
+	}
+	if left := len(plan) - room; left > 0 {
+		out = append(out, fmt.Sprintf("  … %d more", left))
+	}
+	return out
+}
+
+// at is the line of the outline where the writer is: behind as many headings of
+// the highest kind as there are sections.
+func (b *researchBoard) at(plan []string) int {
+	sections := 0
+	for i, line := range plan {
+		if level := strings.IndexFunc(line, func(r rune) bool { return r != '#' }); level == 1 || level == 2 {
+			if sections == len(b.written) {
+				return i
+			}
+			sections++
+		}
+	}
+	if len(b.written) == 0 {
+		return 0
+	}
+	return len(plan)
+}
+
+// status is the first line.
+func (b *researchBoard) status() string {
+	parts := []string{phaseWords(b.phase)}
+	if b.moved.Turn > 0 {
+		turn := fmt.Sprintf("turn %d", b.moved.Turn)
+		if b.moved.Turns > 0 {
+			turn += fmt.Sprintf(" of %d", b.moved.Turns)
+		}
+		parts = append(parts, turn)
+	}
+	parts = append(parts, fmt.Sprintf("%d %s", b.pages, plural(b.pages, "page")))
+	if len(b.written) > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", len(b.written), plural(len(b.written), "section")))
+	}
+	if b.moved.Prompt > 0 {
+		prompt := fmt.Sprintf("prompt %d", b.moved.Prompt)
+		if b.moved.Context > 0 {
+			prompt += fmt.Sprintf(" of %d", b.moved.Context)
+		}
+		parts = append(parts, prompt+" tokens")
+	}
+	if b.moved.Generated > 0 {
+		parts = append(parts, fmt.Sprintf("%d written", b.moved.Generated))
+	}
+	if !b.began.IsZero() {
+		parts = append(parts, duration(time.Since(b.began).Round(time.Second)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// height is that of the terminal, in lines.
+func (b *researchBoard) height() int {
+	if f, ok := b.w.(*os.File); ok {
+		if _, h, err := term.GetSize(int(f.Fd())); err == nil && h > 0 {
+			return h
+		}
+	}
+	return 24
+}
+
+// Close draws a last time what has been told, without the lines. It may be
+// called again.
+func (b *researchBoard) Close() {
+	b.mu.Lock()
+	select {
+	case <-b.end:
+		b.mu.Unlock()
+		return
+	default:
+		close(b.end)
+	}
+	b.clear()
+	b.tell()
+	b.mu.Unlock()
+	b.ended.Wait()
+}

@@ -1,0 +1,157 @@
+package researchtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// A Page is one that the planner reads.
+type Page struct {
+	URL  string
+	Goal string // unlike that of any other page
+	// Evidence are words of the page. They are only told where the prompt has
+	// them.
+	Evidence string
+	Summary  string
+}
+
+// A Section of the report cites all summaries of its pages.
+type Section struct {
+	Title   string
+	Queries []string // what is searched before the pages are read
+	Pages   []Page
+}
+
+// A Researcher does a whole run: for each section it searches, reads the pages
+// and has the outline written; then it writes the sections and answers. It
+// expects an empty bank, so that the summaries are numbered in the order of the
+// pages.
+type Researcher struct {
+	Sections []Section
+	Answer   string
+
+	mu      sync.Mutex
+	said    map[string]string // by prompt: the same prompt gets the same text
+	planned int
+	written int
+}
+
+// Author is the model. The same prompt gets the same text again, so that a run
+// which is gone on with hears what it heard before.
+func (r *Researcher) Author() Author {
+	return func(_ context.Context, prompt string) (string, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		text, ok := r.said[prompt]
+		if !ok {
+			text = r.write(prompt)
+			if r.said == nil {
+				r.said = map[string]string{}
+			}
+			r.said[prompt] = text
+		}
+		return text, nil
+	}
+}
+
+// The phases are told apart by what only their prompts say.
+func (r *Researcher) write(prompt string) string {
+	switch {
+	case strings.Contains(prompt, "- <write_outline>:"):
+		return next(r.Plan(), &r.planned)
+	case strings.Contains(prompt, "- <write_terminate>:"):
+		return next(r.Report(), &r.written)
+	case strings.Contains(prompt, `"rational"`):
+		return r.summary(prompt)
+	case strings.Contains(prompt, "<cite>"):
+		return r.outline(prompt)
+	}
+	return "<answer>" + r.Answer + "</answer>"
+}
+
+// next gives the next of a list, and the last for ever.
+func next(list []string, at *int) string {
+	text := list[min(*at, len(list)-1)]
+	*at++
+	return text
+}
+
+// Plan is what the planner writes, turn by turn.
+func (r *Researcher) Plan() []string {
+	var turns []string
+	for _, s := range r.Sections {
+		for _, q := range s.Queries {
+			turns = append(turns, fmt.Sprintf("<think>I look for %s.</think>\n<search> %s </search>", q, q))
+		}
+		for _, p := range s.Pages {
+			goal := ""
+			if p.Goal != "" {
+				goal = " <goal> " + p.Goal + " </goal>"
+			}
+			turns = append(turns, fmt.Sprintf("<access> %s%s </access>", p.URL, goal))
+		}
+		turns = append(turns, fmt.Sprintf("<think>%s can be planned.</think>\n<write_outline>", s.Title))
+	}
+	return append(turns, "<think>The outline has all.</think>\n<terminate>")
+}
+
+// Report is what the writer writes, turn by turn.
+func (r *Researcher) Report() []string {
+	var turns []string
+	number := 0
+	for _, s := range r.Sections {
+		var ids []string
+		var body strings.Builder
+		for _, p := range s.Pages {
+			number++
+			id := fmt.Sprintf("<id>%d</id>", number)
+			ids = append(ids, id)
+			fmt.Fprintf(&body, "%s <cite> %s </cite>\n", p.Summary, id)
+		}
+		turns = append(turns,
+			fmt.Sprintf("<retrieve> %s <goal> %s </goal> </retrieve>", strings.Join(ids, ", "), s.Title),
+			fmt.Sprintf("<write>\n## %s\n\n%s</write>", s.Title, body.String()))
+	}
+	return append(turns, "<think>All is written.</think>\n<write_terminate>", "<answer>"+r.Answer+"</answer>")
+}
+
+// summary is what is told of the page whose goal and evidence the prompt has.
+func (r *Researcher) summary(prompt string) string {
+	for _, s := range r.Sections {
+		for _, p := range s.Pages {
+			if !strings.Contains(prompt, p.Goal) || !strings.Contains(prompt, p.Evidence) {
+				continue
+			}
+			text, _ := json.Marshal(struct { // strings
+				Rational string `json:"rational"`
+				Evidence string `json:"evidence"`
+				Summary  string `json:"summary"`
+			}{"The page tells it of " + s.Title + ".", p.Evidence, p.Summary})
+			return string(text)
+		}
+	}
+	return "The page does not tell it."
+}
+
+// outline has the sections whose pages have been read: as many as outlines were
+// asked for.
+func (r *Researcher) outline(string) string {
+	var b strings.Builder
+	number, sections := 0, 0
+	for _, turn := range r.Plan()[:min(r.planned, len(r.Plan()))] {
+		if strings.HasSuffix(turn, "<write_outline>") {
+			sections++
+		}
+	}
+	for _, s := range r.Sections[:sections] {
+		fmt.Fprintf(&b, "## %s\n", s.Title)
+		for _, p := range s.Pages {
+			number++
+			fmt.Fprintf(&b, "- %s <cite> <id>%d</id> </cite>\n", p.Goal, number)
+		}
+	}
+	return b.String()
+}
