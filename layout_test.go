@@ -75,6 +75,7 @@ var rules = []struct {
 	{"stopgap/internal/eval/bfcl", []string{"stopgap/internal/eval/pystr"}},
 	{"stopgap/internal/eval/probe", []string{
 		"stopgap/internal/eval/bfcl", "stopgap/internal/eval/stats", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/research/researchtest", []string{"stopgap/internal/automaton", "stopgap/models"}},
 	{"stopgap/internal/research/bank", []string{"modernc.org/sqlite/..."}},
 	{"stopgap/internal/research/cite", []string{"golang.org/x/text/..."}},
 	{"stopgap/internal/research/outline", []string{"stopgap/internal/research/cite"}},

@@ -57,19 +57,20 @@ func (r *Researcher) Author() Author {
 	}
 }
 
-// The phases are told apart by what only their prompts say.
+// write tells the phases apart by what only their instructions say.
 func (r *Researcher) write(prompt string) string {
+	instructions, _, _ := strings.Cut(prompt, "<|im_end|>")
 	switch {
-	case strings.Contains(prompt, "- <write_outline>:"):
+	case strings.Contains(instructions, "- <write_outline>:"):
 		return next(r.Plan(), &r.planned)
-	case strings.Contains(prompt, "- <write_terminate>:"):
+	case strings.Contains(instructions, "- <write_terminate>:"):
 		return next(r.Report(), &r.written)
-	case strings.Contains(prompt, `"rational"`):
-		return r.summary(prompt)
-	case strings.Contains(prompt, "<cite>"):
-		return r.outline(prompt)
+	case strings.Contains(instructions, "Write the whole outline anew"):
+		return r.outline()
+	case strings.Contains(prompt, "The report:"):
+		return "<answer>" + r.Answer + "</answer>"
 	}
-	return "<answer>" + r.Answer + "</answer>"
+	return r.summary(prompt)
 }
 
 // next gives the next of a list, and the last for ever.
@@ -115,7 +116,7 @@ func (r *Researcher) Report() []string {
 			fmt.Sprintf("<retrieve> %s <goal> %s </goal> </retrieve>", strings.Join(ids, ", "), s.Title),
 			fmt.Sprintf("<write>\n## %s\n\n%s</write>", s.Title, body.String()))
 	}
-	return append(turns, "<think>All is written.</think>\n<write_terminate>", "<answer>"+r.Answer+"</answer>")
+	return append(turns, "<think>All is written.</think>\n<write_terminate>")
 }
 
 // summary is what is told of the page whose goal and evidence the prompt has.
@@ -138,8 +139,9 @@ func (r *Researcher) summary(prompt string) string {
 
 // outline has the sections whose pages have been read: as many as outlines were
 // asked for.
-func (r *Researcher) outline(string) string {
+func (r *Researcher) outline() string {
 	var b strings.Builder
+	b.WriteString("<outline>\n")
 	number, sections := 0, 0
 	for _, turn := range r.Plan()[:min(r.planned, len(r.Plan()))] {
 		if strings.HasSuffix(turn, "<write_outline>") {
@@ -153,5 +155,5 @@ func (r *Researcher) outline(string) string {
 			fmt.Fprintf(&b, "- %s <cite> <id>%d</id> </cite>\n", p.Goal, number)
 		}
 	}
-	return b.String()
+	return b.String() + "</outline>"
 }
