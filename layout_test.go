@@ -62,6 +62,7 @@ var rules = []struct {
 		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "stopgap/tools/goal"}},
 	{"stopgap/internal/compare", []string{
 		"stopgap/internal/batch", "stopgap/internal/eval/...", "stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
+	{"stopgap/internal/report", []string{"stopgap/internal/compare", "stopgap/runner", "stopgap/template", "github.com/mattn/go-runewidth"}},
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},

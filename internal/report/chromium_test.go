@@ -1,0 +1,329 @@
+//go:build unix
+
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A tab is a page in a headless Chromium, which is driven through a pipe
+// (--remote-debugging-pipe, Chrome's DevTools Protocol). All it asks of the
+// network goes to a proxy that counts and answers nothing.
+type tab struct {
+	t       *testing.T
+	in      *os.File
+	out     *bufio.Reader
+	session string
+	id      int
+	said    []string // errors and warnings of the console
+	asked   []string // addresses that were asked for
+	mu      sync.Mutex
+	proxied []string // hosts that the proxy was asked for
+}
+
+// A message of the protocol: an answer or an event.
+type message struct {
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// openTab starts the browser on a file, at a width in pixels.
+func openTab(t *testing.T, file string, width int) *tab {
+	t.Helper()
+	path := chromium(t)
+	b := &tab{t: t}
+	trap := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		b.proxied = append(b.proxied, r.Host)
+		b.mu.Unlock()
+		http.Error(w, "nothing is here", http.StatusBadGateway)
+	}))
+	t.Cleanup(trap.Close)
+	profile := t.TempDir()
+	args := []string{
+		"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + profile, "--proxy-server=" + trap.URL, "--proxy-bypass-list=<-loopback>",
+		"--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--disable-default-apps", "--disable-extensions", "--disable-domain-reliability", "--disable-breakpad", "--no-pings", "--mute-audio",
+		"--disable-gpu", "--disable-dev-shm-usage", "--password-store=basic", "--use-mock-keychain", "--hide-scrollbars",
+		"--disable-features=OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying",
+	}
+	if os.Geteuid() == 0 { // it refuses to set up its sandbox for root
+		args = append(args, "--no-sandbox")
+	}
+	cmd := exec.Command(path, append(args, "about:blank")...)
+	cmd.Env = []string{"HOME=" + profile, "TMPDIR=" + profile, "XDG_CONFIG_HOME=" + profile, "XDG_CACHE_HOME=" + profile, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	theirIn, ourOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ourIn, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // descriptors 3 and 4
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirIn.Close()
+	_ = theirOut.Close()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its whole group
+		_ = cmd.Wait()
+		_ = ourOut.Close()
+		_ = ourIn.Close()
+		if t.Failed() && b.session == "" {
+			t.Logf("the browser said: %s", said.String())
+		}
+	})
+	if err := ourIn.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil && !errors.Is(err, os.ErrNoDeadline) { // a machine under load is no failure
+		t.Fatal(err)
+	}
+	b.in, b.out = ourOut, bufio.NewReader(ourIn)
+	b.attach()
+	b.width(width)
+	b.call("Page.navigate", map[string]any{"url": "file://" + file})
+	b.until("Page.loadEventFired")
+	return b
+}
+
+// chromium is the machine's, or the test is skipped.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("STOPGAP_REQUIRE_CHROMIUM") != "" {
+		t.Fatal("there is no Chromium on this machine")
+	}
+	t.Skip(`there is no Chromium on this machine: "make chromium" installs it`)
+	return ""
+}
+
+// attach opens a page and listens to it.
+func (b *tab) attach() {
+	b.t.Helper()
+	var made struct {
+		TargetID  string `json:"targetId"`
+		SessionID string `json:"sessionId"`
+	}
+	b.result(b.call("Target.createTarget", map[string]any{"url": "about:blank"}), &made)
+	b.result(b.call("Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true}), &made)
+	b.session = made.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		b.call(domain+".enable", nil)
+	}
+}
+
+func (b *tab) result(m message, v any) {
+	b.t.Helper()
+	if err := json.Unmarshal(m.Result, v); err != nil {
+		b.t.Fatalf("%s: %v", m.Result, err)
+	}
+}
+
+// call sends a command and waits for its answer.
+func (b *tab) call(method string, params map[string]any) message {
+	b.t.Helper()
+	b.id++
+	sent := map[string]any{"id": b.id, "method": method}
+	if params != nil {
+		sent["params"] = params
+	}
+	if b.session != "" {
+		sent["sessionId"] = b.session
+	}
+	body, err := json.Marshal(sent)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.in.Write(append(body, 0)); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		m := b.next()
+		if m.ID != b.id {
+			continue
+		}
+		if m.Error != nil {
+			b.t.Fatalf("%s: %s", method, m.Error.Message)
+		}
+		return m
+	}
+}
+
+// until waits for an event.
+func (b *tab) until(method string) {
+	b.t.Helper()
+	for b.next().Method != method {
+	}
+}
+
+// next reads a message, and remembers what the tests ask for.
+func (b *tab) next() message {
+	b.t.Helper()
+	line, err := b.out.ReadBytes(0)
+	if err != nil {
+		b.t.Fatalf("the browser is gone: %v", err)
+	}
+	var m message
+	if err := json.Unmarshal(bytes.TrimSuffix(line, []byte{0}), &m); err != nil {
+		b.t.Fatal(err)
+	}
+	switch m.Method {
+	case "Runtime.exceptionThrown":
+		b.said = append(b.said, string(m.Params))
+	case "Runtime.consoleAPICalled", "Log.entryAdded":
+		b.said = append(b.said, string(m.Params))
+	case "Network.requestWillBeSent":
+		var p struct {
+			Request struct {
+				URL string `json:"url"`
+			} `json:"request"`
+		}
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			b.t.Fatal(err)
+		}
+		b.asked = append(b.asked, p.Request.URL)
+	}
+	return m
+}
+
+// width makes the window so many pixels wide.
+func (b *tab) width(px int) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": px, "height": 900, "deviceScaleFactor": 1, "mobile": false})
+}
+
+// media sets what a media query sees: prefers-color-scheme, or the print.
+func (b *tab) media(kind, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": kind, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+}
+
+// run evaluates an expression in the page, and gives its value.
+func run[T any](b *tab, expression string) T {
+	b.t.Helper()
+	var got struct {
+		Result struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"result"`
+		Exception json.RawMessage `json:"exceptionDetails"`
+	}
+	b.result(b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true}), &got)
+	if got.Exception != nil {
+		b.t.Fatalf("%s: %s", expression, got.Exception)
+	}
+	var v T
+	if len(got.Result.Value) > 0 {
+		if err := json.Unmarshal(got.Result.Value, &v); err != nil {
+			b.t.Fatalf("%s gave %s: %v", expression, got.Result.Value, err)
+		}
+	}
+	return v
+}
+
+// shoot keeps a picture of the page, or of what of it is at most 6000 pixels
+// from the top, where STOPGAP_SCREENSHOTS names a folder.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	size := run[[2]float64](b, "[innerWidth, Math.min(document.documentElement.scrollHeight, 6000)]")
+	var shot struct {
+		Data string `json:"data"`
+	}
+	b.result(b.call("Page.captureScreenshot", map[string]any{
+		"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1},
+	}), &shot)
+	png, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err != nil || len(png) < 1000 {
+		b.t.Fatalf("a picture of %d bytes, %v", len(png), err)
+	}
+	if dir := os.Getenv("STOPGAP_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// key presses and lets go of a key.
+func (b *tab) key(name string) {
+	b.t.Helper()
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27}
+	press := map[string]any{"type": "keyDown", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}
+	if name == "Enter" {
+		press["text"] = "\r"
+	}
+	b.call("Input.dispatchKeyEvent", press)
+	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]})
+}
+
+// quiet fails where the console said something, or a request left.
+func (b *tab) quiet() {
+	b.t.Helper()
+	b.call("Runtime.evaluate", map[string]any{"expression": "new Promise(r => setTimeout(r, 300))", "awaitPromise": true})
+	for _, said := range b.said {
+		b.t.Errorf("the console said %s", said)
+	}
+	away := slices.DeleteFunc(slices.Clone(b.asked), func(u string) bool {
+		return strings.HasPrefix(u, "file:///") || strings.HasPrefix(u, "data:") || u == "about:blank"
+	})
+	if hosts := b.hosts(); len(away) > 0 || len(hosts) > 0 {
+		b.t.Errorf("the page asked for %q, the proxy was asked for %q", away, hosts)
+	}
+}
+
+// hosts are those that the proxy was asked for, without what the browser asks
+// of its maker of its own accord.
+func (b *tab) hosts() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.proxied), func(host string) bool {
+		name, _, _ := strings.Cut(host, ":")
+		return strings.HasSuffix(name, ".google.com") || strings.HasSuffix(name, ".googleapis.com") || strings.HasSuffix(name, ".gvt1.com")
+	})
+}
+
+// The driver sees what it is there to see.
+func TestTabSeesErrorsAndRequests(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "page.html")
+	page := `<!doctype html><title>x</title><img src="http://example.test/x.png"><script>console.error("said"); null.x</script>`
+	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := openTab(t, file, 400)
+	run[any](b, "new Promise(r => setTimeout(r, 300))")
+	if got := run[float64](b, "innerWidth"); got != 400 {
+		t.Errorf("the window is %v wide", got)
+	}
+	if all := strings.Join(b.said, "\n"); !strings.Contains(all, "said") || !strings.Contains(all, "TypeError") {
+		t.Errorf("the console said %q", b.said)
+	}
+	if !slices.Contains(b.asked, "http://example.test/x.png") || !slices.Contains(b.hosts(), "example.test") {
+		t.Errorf("asked for %q, the proxy for %q", b.asked, b.hosts())
+	}
+}
