@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"stopgap/internal/batch"
+	"stopgap/internal/compare"
+)
+
+// A compareBoard shows a comparison as a batch is shown: its configurations are
+// one long batch, in whose middle the name of the next one is told.
+type compareBoard struct {
+	batchView
+	json  bool
+	quiet bool
+}
+
+// Event shows one event.
+func (v *compareBoard) Event(ev batch.Event) error {
+	if v.json {
+		return v.batchView.Event(ev)
+	}
+	switch ev := ev.(type) {
+	case compare.Began:
+		return v.batchView.Event(batch.Began{Dir: ev.Dir, Items: ev.Items, Rollouts: ev.Rollouts, Done: ev.Done, Failed: ev.Failed})
+	case compare.Turned:
+		if !v.quiet {
+			fmt.Fprintln(v, printable(fmt.Sprintf("stopgap: %s (%d of %d)", ev.Configuration, ev.Place, ev.Of)))
+		}
+		return nil
+	case compare.Ended, batch.Began, batch.Ended:
+		return nil // of the whole, not of its parts
+	}
+	return v.batchView.Event(ev)
+}
+
+// runComparison makes a comparison and tells what came of it.
+func (a *app) runComparison(ctx context.Context, c *compare.Comparison, f compareFlags, board *compareBoard) error {
+	if !board.quiet && !f.json || f.dryRun {
+		fmt.Fprintln(board, printable(planWords(c)))
+	}
+	if f.dryRun {
+		return nil
+	}
+	if err := c.Open(); err != nil {
+		return comparisonError(err)
+	}
+	defer c.Close()
+	var failed error
+	var end compare.Ended
+	for ev, err := range c.Run(ctx) {
+		if err != nil {
+			failed = err
+			break
+		}
+		if ended, ok := ev.(compare.Ended); ok {
+			end = ended
+		}
+		if err := board.Event(ev); err != nil {
+			return err
+		}
+	}
+	board.Close()
+	if errors.As(failed, new(*batch.FolderError)) {
+		return folderError(failed)
+	}
+	if err := a.drawComparison(c.Dir, f); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil && end.Missing > 0:
+		a.note("left with %d of %d rollouts done; the same command goes on from there", end.Done, end.Done+end.Missing)
+		return context.Canceled
+	case failed != nil:
+		return failed
+	case end.Failed > 0:
+		return &someFailed{end.Failed, end.Done}
+	}
+	return nil
+}
+
+// planWords tell what a comparison is going to ask.
+func planWords(c *compare.Comparison) string {
+	var names []string
+	for _, one := range c.Configurations {
+		names = append(names, one.Format)
+	}
+	items, n := len(c.Data.Items), len(c.Configurations)
+	if c.First > 0 {
+		items = min(items, c.First)
+	}
+	words := fmt.Sprintf("stopgap: %s: %d %s × %d %s × %d %s = %d runs", strings.Join(names, ", "), n, plural(n, "configuration"),
+		items, plural(items, "question"), c.Rollouts, plural(c.Rollouts, "rollout"), n*items*c.Rollouts)
+	if n == 1 {
+		words += "; one alone is scored, not compared"
+	}
+	return words
+}
