@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -95,9 +96,13 @@ func (p *program) find(ctx context.Context, name string) (string, []string, erro
 		return "", nil, fmt.Errorf("there is no Python here: %w", err)
 	}
 	ask := exec.CommandContext(ctx, path, "-I", "-c", "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')")
+	ask.WaitDelay = time.Second // a script may leave a child that holds its output
 	out, err := ask.Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if err != nil || len(lines) != 3 {
+	if err == nil && len(lines) != 3 {
+		err = errors.New("it does not say where its libraries are")
+	}
+	if err != nil {
 		return "", nil, fmt.Errorf("%s does not work as Python: %w", name, errors.Join(err, ctx.Err()))
 	}
 	for i := range lines {

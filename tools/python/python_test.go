@@ -1,6 +1,7 @@
 package python
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,27 @@ func TestWords(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A program that is no Python is an error that says so, and one that hangs with
+// children of its own is left when there is no more time.
+func TestBadPython(t *testing.T) {
+	hanging := filepath.Join(t.TempDir(), "hanging")
+	if err := os.WriteFile(hanging, []byte("#!/bin/sh\nsleep 30\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"true": "true does not work as Python: it does not say where its libraries are", "false": "false does not work as Python: exit status 1",
+		"no-such-python": "there is no Python here", hanging: "deadline",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		start := time.Now()
+		_, err := New(Options{Python: name}).Run(ctx, json.RawMessage(`{"code":"1"}`))
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), want) || time.Since(start) > 20*time.Second {
+			t.Errorf("%s: %v after %s", name, err, time.Since(start))
+		}
 	}
 }
 
