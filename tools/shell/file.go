@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,22 +55,80 @@ func (w writer) Run(_ context.Context, args json.RawMessage) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q cannot be written: %w", in.Path, err)
 	}
-	before, err := root.Lstat(real)
-	switch {
+	folder, err := enter(root, filepath.Dir(real))
+	if err != nil {
+		return "", fmt.Errorf("%q cannot be written: %w", in.Path, cause(err))
+	}
+	defer folder.Close()
+	verb, mode := "Wrote", fs.FileMode(0)
+	switch before, err := folder.Lstat(filepath.Base(real)); {
 	case err == nil && !before.Mode().IsRegular():
 		return "", fmt.Errorf("%q is no regular file", in.Path)
 	case err == nil && links(before) > 1:
 		return "", fmt.Errorf("%q is a hard link: the file has another name elsewhere", in.Path)
+	case err == nil:
+		verb, mode = "Replaced", before.Mode().Perm()
 	}
-	existed := err == nil
-	if err := root.WriteFile(real, []byte(in.Content), 0o644); err != nil {
+	if err := replace(folder, filepath.Base(real), in.Content, mode); err != nil {
 		return "", fmt.Errorf("%q cannot be written: %w", in.Path, cause(err))
 	}
-	verb := "Wrote"
-	if existed {
-		verb = "Replaced"
-	}
 	return fmt.Sprintf("%s %s: %d bytes.", verb, filepath.ToSlash(path), len(in.Content)), nil
+}
+
+// enter opens a folder part by part and makes sure that no part is a link: what
+// was none when resolve looked may be one by now, if a command runs meanwhile.
+func enter(root *os.Root, path string) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		if err != nil || part == "." {
+			break
+		}
+		var next *os.Root
+		if next, err = at.OpenRoot(part); err == nil {
+			err = same(at, part, next)
+		}
+		_ = at.Close()
+		at = next
+	}
+	if err != nil && at != nil {
+		_ = at.Close()
+	}
+	return at, err
+}
+
+// same makes sure that a folder is what stands under a name, and no link does.
+func same(at *os.Root, name string, folder *os.Root) error {
+	named, err := at.Lstat(name)
+	if err != nil {
+		return err
+	}
+	opened, err := folder.Stat(".")
+	if err == nil && !os.SameFile(named, opened) {
+		err = errors.New("its folder has changed meanwhile")
+	}
+	return err
+}
+
+// replace puts a file in the place of a name, whatever that is, and never through
+// it. Who reads it finds the old file or the new one, whole. Mode zero is that of
+// a new file.
+func replace(folder *os.Root, name, content string, mode fs.FileMode) error {
+	temp := ".write_file-" + rand.Text()
+	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err == nil && mode != 0 {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = folder.Rename(temp, name)
+	}
+	if err != nil {
+		_ = folder.Remove(temp)
+	}
+	return err
 }
 
 // forbidden are the names of folders and files that other programs run or obey:
@@ -138,10 +197,25 @@ func (w writer) protected(path string) bool {
 		folder = real
 	}
 	full := filepath.Join(folder, path)
-	return slices.ContainsFunc(w.options.Protect, func(p string) bool {
-		rel, err := filepath.Rel(p, full)
-		return err == nil && filepath.IsLocal(rel)
-	})
+	return slices.ContainsFunc(w.options.Protect, func(p string) bool { return within(full, p) || within(full, unlinked(p)) })
+}
+
+// within reports whether a path is another one or lies in it, on a file system
+// that knows no case as on others.
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(strings.ToLower(folder), strings.ToLower(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// unlinked is a path without links, as far as it exists.
+func unlinked(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(unlinked(parent), filepath.Base(path))
+	}
+	return path
 }
 
 // cause is an error without the paths of this machine that it tells.

@@ -48,6 +48,7 @@ func (c command) Spec() tools.Spec {
 		Capabilities: []tools.Capability{tools.Code, tools.Files},
 	}
 	if c.options.Network {
+		spec.Capabilities = append(spec.Capabilities, tools.Net)
 		spec.Description = "Run a shell command in the working folder and get what it prints. Files outside of the folder cannot be changed."
 	}
 	return spec

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,8 +52,10 @@ func folders(t *testing.T) (folder, beside string) {
 
 func TestShell(t *testing.T) {
 	_, err := sandbox.Run(t.Context(), sandbox.Command{Args: []string{"true"}})
-	if none := (*sandbox.UnavailableError)(nil); errors.As(err, &none) {
+	if none := (*sandbox.UnavailableError)(nil); errors.As(err, &none) && os.Getenv("STOPGAP_REQUIRE_BWRAP") == "" {
 		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	folder, beside := folders(t)
 	protected := filepath.Join(folder, "config.yaml")
@@ -136,5 +139,101 @@ func TestWriteFile(t *testing.T) {
 	}
 	if res := try(t, o, "write_file", map[string]string{"path": "l", "content": strings.Repeat("x", mostContent+1)}); res.Status != tools.Failed {
 		t.Errorf("%+v", res)
+	}
+}
+
+// What commands can reach is told.
+func TestCapabilities(t *testing.T) {
+	for network, want := range map[bool][]tools.Capability{false: {tools.Code, tools.Files}, true: {tools.Code, tools.Files, tools.Net}} {
+		if got := Tools(Options{Network: network})[0].Spec().Capabilities; !slices.Equal(got, want) {
+			t.Errorf("with network %v: %v", network, got)
+		}
+	}
+}
+
+// A path that becomes a link while it is written leads nowhere: a command of the
+// same turn may make one.
+func TestWriteFileRace(t *testing.T) {
+	folder, _ := folders(t)
+	at := func(name string) string { return filepath.Join(folder, name) }
+	for _, dir := range []string{".git", "real"} {
+		if err := os.Mkdir(at(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at(dir+"/config"), []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done, swapped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(swapped)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			_ = os.Symlink(".git/config", at("next")) // what fails is tried again
+			_ = os.Rename(at("next"), at("file"))
+			_ = os.WriteFile(at("next"), nil, 0o644)
+			_ = os.Rename(at("next"), at("file"))
+			_ = os.Rename(at("real"), at("dir"))
+			_ = os.Rename(at("dir"), at("real"))
+			_ = os.Symlink(".git", at("dir"))
+			_ = os.Remove(at("dir"))
+		}
+	}()
+	wrote, w := 0, writer{Options{Folder: folder}}
+	for range 600 {
+		for _, path := range []string{"file", "dir/config"} {
+			if _, err := w.Run(t.Context(), json.RawMessage(`{"path":"`+path+`","content":"new"}`)); err == nil {
+				wrote++
+			}
+		}
+	}
+	close(done)
+	<-swapped
+	if b, err := os.ReadFile(at(".git/config")); err != nil || string(b) != "old" || wrote == 0 {
+		t.Errorf("after %d writes the repository's configuration is %q, %v", wrote, b, err)
+	}
+	for _, dir := range []string{"", "real", ".git"} {
+		if left, _ := filepath.Glob(at(dir + "/.write_file-*")); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// The working folder may be written with a link in it, and so may what is
+// protected in it.
+func TestWriteFileProtectsBehindLinks(t *testing.T) {
+	folder, beside := folders(t)
+	link := filepath.Join(beside, "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{
+		{Folder: folder, Protect: []string{filepath.Join(link, "tools.yaml")}}, {Folder: link, Protect: []string{filepath.Join(link, "tools.yaml")}},
+	} {
+		for _, path := range []string{"tools.yaml", "Tools.YAML"} {
+			if res := try(t, o, "write_file", map[string]string{"path": path, "content": "new"}); res.Status != tools.Failed {
+				t.Errorf("%+v: %s: %+v", o, path, res)
+			}
+		}
+	}
+}
+
+// What is replaced stays as executable as it was.
+func TestWriteFileKeepsTheMode(t *testing.T) {
+	folder, _ := folders(t)
+	script := filepath.Join(folder, "script")
+	if err := os.WriteFile(script, []byte("old"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(script, 0o777); err != nil { // more than a new file would get
+		t.Fatal(err)
+	}
+	res := try(t, Options{Folder: folder}, "write_file", map[string]string{"path": "script", "content": "new"})
+	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o777 || info.Size() != 3 || res.Status != tools.OK {
+		t.Errorf("%+v, %v, %v", res, info, err)
 	}
 }
