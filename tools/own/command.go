@@ -62,7 +62,7 @@ func newCommand(t tool, lookup func(string) (string, bool)) (tools.Tool, error) 
 // interpreters are programs that take code as an argument, runs are the options
 // that say so. What is in remote takes everything as code.
 var (
-	interpreters = regexp.MustCompile(`^(?:(?:ba|da|z|k|c|tc|fi|a)?sh|busybox|cmd|powershell|pwsh|python[0-9.]*|perl|ruby|node|deno|bun|php|lua[0-9.]*|awk|gawk|mawk|sed|jq|sqlite3|psql|mysql)(?:\.exe)?$`)
+	interpreters = regexp.MustCompile(`^(?:(?:ba|da|z|k|c|tc|fi|a)?sh|busybox|cmd|powershell|pwsh|python[0-9.]*|perl|ruby|node|deno|bun|php|lua[0-9.]*|su|runuser|osascript|tclsh|Rscript|julia|awk|gawk|mawk|sed|jq|sqlite3|psql|mysql)(?:\.exe)?$`)
 	remote       = regexp.MustCompile(`^(?:ssh|eval|watch|parallel)(?:\.exe)?$`)
 	runs         = regexp.MustCompile(`(?i)^(?:-[a-z]*[ce]|/[ck]|-command|-encodedcommand|--eval|--command|--expression|-r|-p|--print)$`)
 )
@@ -106,7 +106,7 @@ func (c *command) Run(ctx context.Context, args json.RawMessage) (string, error)
 		}
 	}
 	if box := c.declaration.Sandbox; box != nil {
-		run.Method, run.Read, run.Write, run.Network, run.Dir = "", box.Read, box.Write, box.Network, c.declaration.Dir
+		run.Method, run.Read, run.Write, run.Protect, run.Network, run.Dir = "", box.Read, box.Write, box.Protect, box.Network, c.declaration.Dir
 	}
 	res, err := sandbox.Run(ctx, run)
 	out, noise := c.hide(string(res.Stdout)), strings.TrimSpace(c.hide(string(res.Stderr)))

@@ -61,6 +61,9 @@ type Sandbox struct {
 	Read    []string `yaml:"read"`
 	Write   []string `yaml:"write"`
 	Network bool     `yaml:"network"`
+	// Protect are paths that stay as they are although a folder of Write holds
+	// them. They are the program's, no part of a file.
+	Protect []string `yaml:"-"`
 }
 
 // A Schema is a JSON schema, in YAML or JSON. Its order is kept.
@@ -176,7 +179,7 @@ func (t *tool) checkPlaceholders(text string) error {
 }
 
 // expand puts variables of the environment into a text. Their values are
-// secrets from then on.
+// secrets from then on, the longest first: one may be part of another.
 func (t *tool) expand(text string, lookup func(string) (string, bool)) (string, error) {
 	var missing error
 	out := variable.ReplaceAllStringFunc(text, func(m string) string {
@@ -190,6 +193,7 @@ func (t *tool) expand(text string, lookup func(string) (string, bool)) (string, 
 		}
 		return value
 	})
+	slices.SortStableFunc(t.secrets, func(a, b string) int { return len(b) - len(a) })
 	return out, missing
 }
 

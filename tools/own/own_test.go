@@ -2,6 +2,7 @@ package own
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -200,6 +201,8 @@ func TestBadDeclarations(t *testing.T) {
 		"command: [perl, -ne, '{z}', f]":                         "would be run as code",
 		"command: [awk, '{z}', f]":                               "would be run as code",
 		"command: [/usr/bin/python3, '{z}']":                     "would be run as code",
+		"command: [su, me, -c, '{z}']":                           "would be run as code",
+		"command: [osascript, -e, '{z}']":                        "would be run as code",
 		"command: [ssh, host, '{z}']":                            "would be run as code",
 		"command: [powershell.exe, -NoProfile, -Command, '{z}']": "would be run as code",
 		"command: [ls]\nenv: {A: '${NONE}'}":                     "NONE, which it needs, is not set",
@@ -231,5 +234,32 @@ func TestBadDeclarations(t *testing.T) {
 	}
 	if _, err := New("mine", declare(t, text+"command: [python3, script.py, --where, '{z}']"), environment(nil)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Our own files stay as they are in a folder that a command may write: what they
+// say is run.
+func TestSandboxProtects(t *testing.T) {
+	folder := t.TempDir()
+	d := declare(t, text+"command: [sh, -c, 'echo x > "+folder+"/out; echo x > "+folder+"/tools.yaml']\nsandbox: {write: ["+folder+"]}")
+	d.Sandbox.Protect = []string{filepath.Join(folder, "tools.yaml")}
+	made, err := New("mine", d, environment(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = made.Run(t.Context(), json.RawMessage(`{"z":""}`))
+	if none := (*sandbox.UnavailableError)(nil); errors.As(err, &none) && os.Getenv("STOPGAP_REQUIRE_BWRAP") == "" {
+		t.Skip(err)
+	}
+	if list, _ := os.ReadDir(folder); err == nil || len(list) != 1 || list[0].Name() != "out" {
+		t.Errorf("%v; there is %v", err, list)
+	}
+}
+
+// A secret that begins like another one leaves nothing of it.
+func TestSecretsInSecrets(t *testing.T) {
+	_, res := try(t, text+"env: {A: '${SHORT}', B: '${LONG}'}\ncommand: [sh, -c, 'echo $A $B']", `{"z":""}`, map[string]string{"SHORT": "secret", "LONG": "secret-of-mine"})
+	if res.Content != "**** ****\n" {
+		t.Errorf("%q", res.Content)
 	}
 }
