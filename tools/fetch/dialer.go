@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ type Dialer struct {
 	Resolver *net.Resolver
 
 	connecting func(address string) error // sees each connection that is begun, in tests
+	interfaces func() ([]net.Addr, error) // stands in for this machine's, in tests
 }
 
 // DialContext connects to a host and a port. The address is looked at when the
@@ -37,7 +39,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	dialer := net.Dialer{Timeout: 10 * time.Second, Resolver: d.Resolver}
 	dialer.Control = func(_, address string, _ syscall.RawConn) error {
 		if !listed {
-			if err := permitted(host, address); err != nil {
+			if err := d.permitted(host, address); err != nil {
 				return err
 			}
 		}
@@ -50,12 +52,30 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 }
 
 // permitted refuses the address of a connection that is about to be made.
-func permitted(host, address string) error {
+func (d *Dialer) permitted(host, address string) error {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil || !Public(to.Addr()) {
+	if err != nil || !Public(to.Addr()) || d.near(to.Addr()) {
 		return &RefusedError{Host: host, Reason: "it is an address of this machine, of a private network or reserved, and the host is not one of --allow-host"}
 	}
 	return nil
+}
+
+// near reports whether an address is this machine's or one of a network that the
+// machine is part of. With IPv6, and on servers, those look public.
+func (d *Dialer) near(a netip.Addr) bool {
+	interfaces := net.InterfaceAddrs
+	if d.interfaces != nil {
+		interfaces = d.interfaces
+	}
+	list, _ := interfaces() // a system that does not tell leaves what Public knows
+	return slices.ContainsFunc(list, func(own net.Addr) bool {
+		n, ok := own.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		size, _ := n.Mask.Size()
+		return size > 0 && n.Contains(a.AsSlice())
+	})
 }
 
 // listed reports whether the user lets a host have any address.

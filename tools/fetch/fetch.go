@@ -141,7 +141,8 @@ func (c *Client) key(u *url.URL) string {
 	return fmt.Sprintf("page %t %s", c.dialer.listed(u.Hostname(), port(u)), key.String())
 }
 
-// get gets a page and says whether it may be kept.
+// get gets a page and says whether it may be kept. One that a redirect found on a
+// listed host may not: its key says nothing of that host.
 func (c *Client) get(ctx context.Context, u *url.URL) (Page, bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -166,7 +167,9 @@ func (c *Client) get(ctx context.Context, u *url.URL) (Page, bool, error) {
 	if p.Type, p.Charset, err = contentType(res.Request.URL.Host, res.Header.Get("Content-Type"), body); err != nil {
 		return Page{}, false, err
 	}
-	return p, !strings.Contains(strings.ToLower(res.Header.Get("Cache-Control")), "no-store"), nil
+	at := res.Request.URL
+	kept := !strings.Contains(strings.ToLower(res.Header.Get("Cache-Control")), "no-store") && (at.Host == u.Host || !c.dialer.listed(at.Hostname(), port(at)))
+	return p, kept, nil
 }
 
 func withoutFragment(u *url.URL) string {

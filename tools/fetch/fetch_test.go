@@ -311,3 +311,21 @@ func ExampleClient() {
 	// true
 	// text/html <title>Bridges</title> <nil>
 }
+
+// A page behind a redirect to a listed host is not kept for somebody who lists
+// only where the redirect begins.
+func TestCacheOfRedirects(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "internal") }))
+	defer inside.Close()
+	door := httptest.NewServer(http.RedirectHandler(inside.URL, http.StatusFound))
+	defer door.Close()
+	o := Options{Cache: &Cache{Dir: t.TempDir()}, Pace: -1, Allow: []string{strings.TrimPrefix(door.URL, "http://")}}
+	few := New(o)
+	o.Allow = append(o.Allow, strings.TrimPrefix(inside.URL, "http://"))
+	if p, err := New(o).Get(t.Context(), door.URL); err != nil || string(p.Body) != "internal" {
+		t.Fatalf("%+v %v", p, err)
+	}
+	if p, err := few.Get(t.Context(), door.URL); err == nil {
+		t.Errorf("got %q", p.Body)
+	}
+}

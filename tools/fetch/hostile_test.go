@@ -376,3 +376,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What shares a network with this machine is not the public Internet, though its
+// address may look like it: with IPv6 every machine at home has such a one.
+func TestOwnNetworks(t *testing.T) {
+	begun := 0
+	d := &Dialer{
+		connecting: func(string) error { begun++; return errStop },
+		interfaces: func() ([]net.Addr, error) {
+			return []net.Addr{
+				&net.IPNet{IP: net.ParseIP("93.184.215.14"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2606:2800:21f::7"), Mask: net.CIDRMask(64, 128)},
+				&net.IPNet{IP: net.ParseIP("198.41.0.4"), Mask: net.CIDRMask(32, 32)}, &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)},
+			}, nil
+		},
+	}
+	for address, public := range map[string]bool{
+		"93.184.215.14:80": false, "93.184.215.200:80": false, "93.184.216.14:80": true, "198.41.0.4:443": false, "198.41.0.5:443": true,
+		"[2606:2800:21f::7]:80": false, "[2606:2800:21f::1:2:3]:80": false, "[2606:2800:21f:1::7]:80": true,
+	} {
+		begun = 0
+		_, err := d.DialContext(t.Context(), "tcp", address)
+		var refused *RefusedError
+		if errors.As(err, &refused) == public || (begun > 0) != public {
+			t.Errorf("%s: %v, %d connections begun", address, err, begun)
+		}
+	}
+	d.Allow = []string{"198.41.0.4"}
+	if _, err := d.DialContext(t.Context(), "tcp", "198.41.0.4:443"); !errors.Is(err, errStop) {
+		t.Errorf("a listed host: %v", err)
+	}
+}
