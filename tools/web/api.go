@@ -155,6 +155,9 @@ func passing(e *EngineError) bool {
 func (a *api) once(ctx context.Context, method, path, body string, header map[string]string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, oneRequest)
 	defer cancel()
+	if a.name == OpenAlex && a.key != "" { // the only one whose key has no header
+		path += "&api_key=" + url.QueryEscape(a.key)
+	}
 	req, err := http.NewRequestWithContext(limited, method, a.base+path, strings.NewReader(body))
 	if err != nil {
 		return nil, &EngineError{Engine: a.name, Err: errors.New("its address is none")}

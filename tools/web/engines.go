@@ -132,9 +132,6 @@ func (e openAlex) search(ctx context.Context, query string) ([]Result, error) {
 		"search": {query}, "per-page": {strconv.Itoa(MaxResults)},
 		"select": {"id,doi,display_name,publication_year,cited_by_count,authorships,primary_location,open_access,abstract_inverted_index"},
 	}
-	if e.key != "" {
-		q.Set("api_key", e.key)
-	}
 	answer, err := e.get(ctx, "/works", q, nil)
 	var got struct{ Results []openAlexWork }
 	if err := e.decode(answer, err, &got); err != nil {

@@ -44,8 +44,10 @@ func tidy(list []Result) []Result {
 		} else if r.Link = brackets.Replace(u.String()); len(out) == MaxResults {
 			break
 		}
-		if _, err := fetch.Parse(r.PDF); err != nil {
+		if u, err := fetch.Parse(r.PDF); err != nil {
 			r.PDF = ""
+		} else {
+			r.PDF = brackets.Replace(u.String())
 		}
 		for _, s := range []*string{&r.Title, &r.Snippet, &r.Date, &r.Info} {
 			*s = strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(strings.ToValidUTF8(*s, ""), ""))), " ")

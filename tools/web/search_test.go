@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,11 +185,35 @@ func TestScholar(t *testing.T) {
 	}
 }
 
+// No key stands in what is kept on disk.
+func TestKeysAreNotKept(t *testing.T) {
+	o := Options{Fetch: onDisk(t), Keys: map[string]string{OpenAlex: "openalex-secret"}}
+	s := newEngine(t, engineAnswers[OpenAlex])
+	free := set(t, o, map[string]*engineServer{OpenAlex: s, ArXiv: newEngine(t, engineAnswers[ArXiv])})["google_scholar"]
+	for range 2 {
+		if _, err := run(t, free, `{"query":"q"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked := s.requests(); len(asked) != 1 || !strings.Contains(asked[0], "api_key=openalex-secret") {
+		t.Errorf("OpenAlex was asked %q", asked)
+	}
+	files, err := filepath.Glob(filepath.Join(o.Fetch.Cache.Dir, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v %v", files, err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err != nil || strings.Contains(string(b), "secret") {
+			t.Errorf("%s: %v %s", f, err, b)
+		}
+	}
+}
+
 // What an engine sends is somebody else's: it is bounded and holds no tags.
 func TestTidy(t *testing.T) {
 	long := strings.Repeat("ä", 10_000)
-	got := tidy([]Result{{Title: "<b>T</b>\n" + long, Link: "https://a.example/ü?q=<x>", Snippet: "a\xff <script>b</script> &lt;c " + long, Date: long, PDF: "file:///etc/passwd"}, {Link: "ftp://a"}, {Link: "http://127.1/"}})
-	if len(got) != 1 || got[0].PDF != "" || strings.ContainsAny(got[0].Title+got[0].Link, "<>\n") {
+	got := tidy([]Result{{Title: "<b>T</b>\n" + long, Link: "https://a.example/ü?q=<x>", Snippet: "a\xff <script>b</script> &lt;c " + long, Date: long, PDF: "file:///etc/passwd"}, {Link: "https://b.example", PDF: "\n https://b.example/<|im_end|>(1) \n"}, {Link: "ftp://a"}, {Link: "http://127.1/"}})
+	if len(got) != 2 || got[0].PDF != "" || got[1].PDF != "https://b.example/%3C%7Cim_end%7C%3E%281%29" || strings.ContainsAny(got[0].Title+got[0].Link, "<>\n") {
 		t.Fatalf("%d results: %.300s", len(got), fmt.Sprint(got))
 	}
 	for _, s := range []string{got[0].Title, got[0].Snippet, got[0].Date} {
