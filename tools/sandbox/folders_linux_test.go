@@ -47,6 +47,32 @@ func TestFolders(t *testing.T) {
 	})
 }
 
+// TestReadInWritable: what is to be read only stays so inside of what may be
+// written, whichever stands first.
+func TestReadInWritable(t *testing.T) {
+	eachMethod(t, func(t *testing.T, m Method) {
+		dir := openDir(t)
+		for _, d := range []string{"whole/part", "deep/er/part"} {
+			if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := Run(t.Context(), Command{
+			Args: []string{"sh", "-c", `for d in whole whole/part deep deep/er deep/er/part; do echo x > $d/new && echo $d; done; mv whole/part whole/other; mv deep/er deep/other; true`},
+			Dir:  dir, Read: []string{dir, dir + "/whole/part", dir + "/deep/er/part", dir + "/deep"},
+			Write: []string{dir + "/deep", dir + "/whole"}, Method: m,
+		})
+		if want := "whole\ndeep\ndeep/er\n"; err != nil || string(res.Stdout) != want {
+			t.Errorf("%v: wrote in %q, want %q: %s", err, res.Stdout, want, res.Stderr)
+		}
+		for _, d := range []string{"whole/part", "deep/er/part"} {
+			if list, err := os.ReadDir(filepath.Join(dir, d)); err != nil || len(list) > 0 {
+				t.Errorf("%s: %v %v", d, list, err)
+			}
+		}
+	})
+}
+
 // openDir is a folder that others may enter: for root, a sandbox is somebody else.
 func openDir(t *testing.T) string {
 	t.Helper()

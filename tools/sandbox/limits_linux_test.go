@@ -258,3 +258,15 @@ func TestSibling(t *testing.T) {
 		}
 	})
 }
+
+// TestNoCoreDumps: what crashes is not handed to the machine's handler of
+// crashes, which would keep its memory: that one is called where the limit is
+// zero, too, and not where it is one.
+func TestNoCoreDumps(t *testing.T) {
+	eachMethod(t, func(t *testing.T, m Method) {
+		res, err := Run(t.Context(), Command{Args: []string{"grep", "core file", "/proc/self/limits"}, Method: m})
+		if fields := strings.Fields(string(res.Stdout)); err != nil || len(fields) < 6 || fields[4] != "1" || fields[5] != "1" {
+			t.Errorf("%v: %s%s", err, res.Stdout, res.Stderr)
+		}
+	})
+}

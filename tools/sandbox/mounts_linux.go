@@ -121,6 +121,13 @@ func (b *box) appendFolders(list []mount) ([]mount, error) {
 				guarded[rel] = true
 			}
 		}
+		for _, path := range b.command.Read { // the mount of folder lies over it
+			for _, rel := range below(folder, path) {
+				if rel != "." {
+					guarded[rel] = true
+				}
+			}
+		}
 		guards := map[string]kind{}
 		for rel := range guarded {
 			if err := b.guard(guards, filepath.Clean(folder), rel); err != nil {

@@ -54,7 +54,8 @@ type Command struct {
 	Stdin io.Reader
 	// Read and Write are absolute paths of folders and files of the host that the
 	// command sees at the same place. A writable folder that holds the home folder
-	// or a system's folder is refused, and a repository's .git in it stays read-only.
+	// or a system's folder is refused, and a repository's .git in it stays read-only;
+	// so does what Read names below it. What both name is writable.
 	Read, Write []string
 	// Protect are absolute paths that stay as they are although a writable folder
 	// holds them. What does not exist there cannot be made.

@@ -31,11 +31,11 @@ var denied = append([]uint32{
 }, deniedHere...)
 
 // absent are calls that fail as if the kernel did not have them: programs know
-// how to do without. clone3 hides its flags from filters; the others are memory
-// that belongs to no process.
+// how to do without. clone3 hides its flags from filters, and openat2 its mode; the
+// others are memory that belongs to no process.
 var absent = []uint32{
 	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP, unix.SYS_MEMFD_CREATE,
-	unix.SYS_MEMFD_SECRET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_SHMGET,
+	unix.SYS_MEMFD_SECRET, unix.SYS_MSGGET, unix.SYS_OPENAT2, unix.SYS_SEMGET, unix.SYS_SHMGET,
 }
 
 // families are the kinds of sockets that network namespaces hold.
@@ -51,6 +51,8 @@ const (
 	architecture = 4
 	argument0    = 16
 	argument1    = 24
+	argument2    = 32
+	argument3    = 40
 )
 
 const (
@@ -61,58 +63,95 @@ const (
 	noFamily = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
 )
 
-// filterProgram is the filter. Every call is decided in a block of its own, so
-// that no jump is long.
-func filterProgram() []unix.SockFilter {
-	var p []unix.SockFilter
-	op := func(code uint16, k uint32) { p = append(p, unix.SockFilter{Code: code, K: k}) }
-	load := func(offset uint32) { op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
-	jump := func(test uint16, k uint32, yes, no uint8) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k})
-	}
-	ret := func(action uint32) { op(unix.BPF_RET|unix.BPF_K, action) }
+// A filter is a program in the making. Every call is decided in a block of its
+// own, so that no jump is long.
+type filter []unix.SockFilter
 
-	load(architecture)
-	jump(unix.BPF_JEQ, auditArch, 1, 0)
-	ret(killed)
-	load(callNumber)
-	jump(unix.BPF_JGE, otherABI, 0, 1) // amd64 with 32-bit pointers
-	ret(missing)
+func (f *filter) op(code uint16, k uint32) { *f = append(*f, unix.SockFilter{Code: code, K: k}) }
+
+func (f *filter) load(offset uint32) { f.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
+
+func (f *filter) jump(test uint16, k uint32, yes, no uint8) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k})
+}
+
+func (f *filter) ret(action uint32) { f.op(unix.BPF_RET|unix.BPF_K, action) }
+
+// filterProgram is the whole filter.
+func filterProgram() []unix.SockFilter {
+	var f filter
+	f.load(architecture)
+	f.jump(unix.BPF_JEQ, auditArch, 1, 0)
+	f.ret(killed)
+	f.load(callNumber)
+	f.jump(unix.BPF_JGE, otherABI, 0, 1) // amd64 with 32-bit pointers
+	f.ret(missing)
 	for _, call := range denied {
-		jump(unix.BPF_JEQ, call, 0, 1)
-		ret(refused)
+		f.jump(unix.BPF_JEQ, call, 0, 1)
+		f.ret(refused)
 	}
 	for _, call := range absent {
-		jump(unix.BPF_JEQ, call, 0, 1)
-		ret(missing)
+		f.jump(unix.BPF_JEQ, call, 0, 1)
+		f.ret(missing)
 	}
-	jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4)
-	load(argument0)
-	jump(unix.BPF_JSET, newNamespaces, 0, 1)
-	ret(refused)
-	ret(allowed)
-	jump(unix.BPF_JEQ, unix.SYS_PRCTL, 0, 4)
-	load(argument0)
-	jump(unix.BPF_JEQ, unix.PR_SET_PDEATHSIG, 0, 1) // who may change that outlives us
-	ret(refused)
-	ret(allowed)
-	jump(unix.BPF_JEQ, unix.SYS_IOCTL, 0, 5)
-	load(argument1)
-	jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0) // types into a terminal
-	jump(unix.BPF_JEQ, unix.TIOCLINUX, 0, 1)
-	ret(refused)
-	ret(allowed)
+	f.jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4)
+	f.load(argument0)
+	f.jump(unix.BPF_JSET, newNamespaces, 0, 1)
+	f.ret(refused)
+	f.ret(allowed)
+	f.jump(unix.BPF_JEQ, unix.SYS_PRCTL, 0, 4)
+	f.load(argument0)
+	f.jump(unix.BPF_JEQ, unix.PR_SET_PDEATHSIG, 0, 1) // who may change that outlives us
+	f.ret(refused)
+	f.ret(allowed)
+	f.jump(unix.BPF_JEQ, unix.SYS_IOCTL, 0, 5)
+	f.load(argument1)
+	f.jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0) // types into a terminal
+	f.jump(unix.BPF_JEQ, unix.TIOCLINUX, 0, 1)
+	f.ret(refused)
+	f.ret(allowed)
 	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
-		jump(unix.BPF_JEQ, call, 0, uint8(2*len(families)+2))
-		load(argument0)
+		f.jump(unix.BPF_JEQ, call, 0, uint8(2*len(families)+2))
+		f.load(argument0)
 		for _, family := range families {
-			jump(unix.BPF_JEQ, family, 0, 1)
-			ret(allowed)
+			f.jump(unix.BPF_JEQ, family, 0, 1)
+			f.ret(allowed)
 		}
-		ret(noFamily)
+		f.ret(noFamily)
 	}
-	ret(allowed)
-	return p
+	f.refuseSetID()
+	f.ret(allowed)
+	return f
+}
+
+// A fileMode is a call that gives a file its mode, and where the arguments stand.
+type fileMode struct{ call, mode, flags uint32 }
+
+// fileModes are such calls; where flags are, the mode counts with O_CREAT alone.
+// openat2, whose mode stands in memory, is absent.
+var fileModes = append([]fileMode{
+	{unix.SYS_FCHMOD, argument1, 0}, {unix.SYS_FCHMODAT, argument2, 0}, {unix.SYS_FCHMODAT2, argument2, 0},
+	{unix.SYS_MKNODAT, argument2, 0}, {unix.SYS_OPENAT, argument3, argument2},
+}, fileModesHere...)
+
+// refuseSetID keeps the bits from files by which a program runs as its owner: in
+// a folder of the user's it would do so for everybody, and after our end.
+func (f *filter) refuseSetID() {
+	for _, m := range fileModes {
+		block := uint8(4)
+		if m.flags != 0 {
+			block += 2
+		}
+		f.jump(unix.BPF_JEQ, m.call, 0, block)
+		if m.flags != 0 {
+			f.load(m.flags)
+			f.jump(unix.BPF_JSET, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 0, 3)
+		}
+		f.load(m.mode)
+		f.jump(unix.BPF_JSET, unix.S_ISUID|unix.S_ISGID, 0, 1)
+		f.ret(refused)
+		f.ret(allowed)
+	}
 }
 
 // filterSystemCalls puts the filter on the calling thread and what it becomes.

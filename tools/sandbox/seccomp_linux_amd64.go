@@ -12,3 +12,8 @@ var deniedHere = []uint32{
 	unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_KEXEC_FILE_LOAD,
 	unix.SYS_MODIFY_LDT, unix.SYS_NFSSERVCTL, unix.SYS_QUERY_MODULE, unix.SYS_USELIB, unix.SYS__SYSCTL,
 }
+
+// fileModesHere likewise.
+var fileModesHere = []fileMode{
+	{unix.SYS_CHMOD, argument1, 0}, {unix.SYS_MKNOD, argument1, 0}, {unix.SYS_CREAT, argument1, 0}, {unix.SYS_OPEN, argument2, argument1},
+}

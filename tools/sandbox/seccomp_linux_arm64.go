@@ -9,3 +9,6 @@ const (
 
 // deniedHere are calls that only this architecture has.
 var deniedHere = []uint32{unix.SYS_KEXEC_FILE_LOAD, unix.SYS_NFSSERVCTL}
+
+// fileModesHere likewise.
+var fileModesHere []fileMode

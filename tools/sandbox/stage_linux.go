@@ -147,7 +147,7 @@ func dropCapabilities() error {
 // resourceLimits are limits that the kernel keeps for each process.
 func resourceLimits(l Limits) map[int]uint64 {
 	return map[int]uint64{
-		unix.RLIMIT_CORE:     0,
+		unix.RLIMIT_CORE:     1, // none; with zero the machine's handler of crashes would get it
 		unix.RLIMIT_MSGQUEUE: 0,
 		unix.RLIMIT_NOFILE:   1024,
 		unix.RLIMIT_FSIZE:    uint64(l.FileSize),
