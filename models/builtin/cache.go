@@ -1,6 +1,9 @@
 package builtin
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // pageLength is how many positions a page holds.
 const pageLength = 64
@@ -9,14 +12,17 @@ const pageLength = 64
 // heads. Sequences share pages: one that is full, or that another sequence may
 // know, is not written any more.
 type page struct {
-	keys   []float32 // by layer, head, number in the head, position
-	values []float32 // by layer, head, position, number in the head
+	users  atomic.Int32 // sequences that have it
+	keys   []float32    // by layer, head, number in the head, position
+	values []float32    // by layer, head, position, number in the head
 }
 
 func (s *shape) newPage() *page {
 	n := s.layers * s.kvHeads * s.head * pageLength
 	both := make([]float32, 2*n)
-	return &page{keys: both[:n], values: both[n:]}
+	p := &page{keys: both[:n], values: both[n:]}
+	p.users.Store(1)
+	return p
 }
 
 // at gives the part of a page that belongs to a head of a layer: of its keys,
@@ -33,21 +39,19 @@ type sequence struct {
 	pages  []*page
 }
 
-// extend makes room for n more positions.
-func (q *sequence) extend(s *shape, n int) {
-	for len(q.pages)*pageLength < len(q.tokens)+n {
-		q.pages = append(q.pages, s.newPage())
-	}
-}
-
 // fork gives a sequence that begins with the first n tokens of q. Only a page
 // that is partly filled is copied.
 func (q *sequence) fork(n int) sequence {
 	out := sequence{tokens: append([]int(nil), q.tokens[:n]...)}
-	out.pages = append(out.pages, q.pages[:(n+pageLength-1)/pageLength]...)
+	for _, p := range q.pages[:n/pageLength] {
+		p.users.Add(1)
+		out.pages = append(out.pages, p)
+	}
 	if n%pageLength != 0 {
-		last := &out.pages[len(out.pages)-1]
-		*last = &page{keys: append([]float32(nil), (*last).keys...), values: append([]float32(nil), (*last).values...)}
+		half := q.pages[n/pageLength]
+		last := &page{keys: append([]float32(nil), half.keys...), values: append([]float32(nil), half.values...)}
+		last.users.Store(1)
+		out.pages = append(out.pages, last)
 	}
 	return out
 }
@@ -57,6 +61,8 @@ const (
 	maxKept = 16
 	// maxKeptBytes bounds their pages.
 	maxKeptBytes = 24 << 20
+	// maxFree is how many pages wait for another sequence: a context of 4 096.
+	maxFree = 4096 / pageLength
 )
 
 // prefixes are the sequences that new ones may begin with, the least recently
@@ -64,6 +70,7 @@ const (
 type prefixes struct {
 	mu   sync.Mutex
 	kept []keptSequence
+	free []*page // that no sequence has any more
 }
 
 type keptSequence struct {
@@ -90,25 +97,62 @@ func (p *prefixes) begin(tokens []int) sequence {
 	return found.fork(length)
 }
 
-// keep takes a sequence that is complete. It takes the place of what the
-// session had before and of those that it begins with.
+// extend makes room in a sequence for n more positions. Pages that were left
+// are taken first: a context has megabytes, and what is garbage of that size
+// waits long to be collected.
+func (p *prefixes) extend(q *sequence, s *shape, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(q.pages)*pageLength < len(q.tokens)+n {
+		last := len(p.free) - 1
+		if last < 0 {
+			q.pages = append(q.pages, s.newPage())
+			continue
+		}
+		fresh := p.free[last]
+		p.free = p.free[:last]
+		clear(fresh.keys) // numbers out of bounds would reach the next sequence
+		clear(fresh.values)
+		fresh.users.Store(1)
+		q.pages = append(q.pages, fresh)
+	}
+}
+
+// keep takes a sequence that is complete and that its owner does not use any
+// more. It takes the place of what the session had before and of those that it
+// begins with.
 func (p *prefixes) keep(q sequence, session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, k := range p.kept {
+		if common(k.tokens, q.tokens) == len(q.tokens) {
+			p.leave(q) // it is known already
+			return
+		}
+	}
 	kept := make([]keptSequence, 0, len(p.kept)+1)
 	for _, k := range p.kept {
-		switch same := common(k.tokens, q.tokens); {
-		case same == len(q.tokens):
-			return // it is known already
-		case same < len(k.tokens) && (session == "" || k.session != session):
+		if common(k.tokens, q.tokens) < len(k.tokens) && (session == "" || k.session != session) {
 			kept = append(kept, k)
+			continue
 		}
+		p.leave(k.sequence)
 	}
 	kept = append(kept, keptSequence{q, session})
 	for len(kept) > 1 && (len(kept) > maxKept || size(kept) > maxKeptBytes) {
+		p.leave(kept[0].sequence)
 		kept = kept[1:]
 	}
 	p.kept = kept
+}
+
+// leave sets the pages of a sequence free that no other has.
+func (p *prefixes) leave(q sequence) {
+	for _, pg := range q.pages {
+		if pg.users.Add(-1) == 0 && len(p.free) < maxFree {
+			p.free = append(p.free, pg)
+		}
+	}
 }
 
 // size is the bytes of the pages of sequences, those that several share once.

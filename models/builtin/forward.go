@@ -42,7 +42,7 @@ func (m *Model) newPass(q sequence) *pass {
 // until the next call. After an error, which is the context's, the sequence is
 // as it was.
 func (p *pass) read(ctx context.Context, tokens []int, n int) ([]float32, error) {
-	p.extend(&p.shape, len(tokens))
+	p.prefixes.extend(&p.sequence, &p.shape, len(tokens))
 	rows := len(tokens)
 	for r, id := range tokens {
 		for i := range p.width {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -145,7 +146,9 @@ func TestKeptIsBounded(t *testing.T) {
 	sequenceOf := func(first, pages int) sequence {
 		q := sequence{tokens: []int{first}}
 		for range pages {
-			q.pages = append(q.pages, &page{keys: make([]float32, 1<<18), values: make([]float32, 1<<18)}) // 2 MiB
+			p := &page{keys: make([]float32, 1<<18), values: make([]float32, 1<<18)} // 2 MiB
+			p.users.Store(1)
+			q.pages = append(q.pages, p)
 		}
 		return q
 	}
@@ -168,10 +171,66 @@ func TestKeptIsBounded(t *testing.T) {
 	var p prefixes
 	whole := sequenceOf(1, 10)
 	for i := range maxKept {
+		for _, pg := range whole.pages {
+			pg.users.Add(1)
+		}
 		p.keep(sequence{tokens: []int{1, i}, pages: whole.pages}, "")
 	}
 	if len(p.kept) != maxKept || size(p.kept) != 20<<20 {
 		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept))
+	}
+}
+
+// TestPagesComeBack: pages of sequences that left are used again, empty, and
+// only when no sequence has them.
+func TestPagesComeBack(t *testing.T) {
+	m := tiny(t, tinymodel.Options{})
+	var p prefixes
+	random := rand.New(rand.NewPCG(1, 2))
+	made := map[*page]bool{}
+	again := 0
+	for i := range 500 {
+		tokens := []int{random.IntN(3)}
+		for n := 100 + random.IntN(900); len(tokens) < n; {
+			tokens = append(tokens, random.IntN(2))
+		}
+		q := p.begin(tokens)
+		before := len(q.pages)
+		p.extend(&q, &m.shape, len(tokens)-len(q.tokens))
+		for _, pg := range q.pages[before:] {
+			if made[pg] {
+				again++
+			}
+			made[pg] = true
+			if slices.Max(pg.keys) != 0 || slices.Max(pg.values) != 0 || pg.users.Load() != 1 {
+				t.Fatal("a page that is not fresh")
+			}
+			pg.keys[0], pg.values[len(pg.values)-1] = 1, 1
+		}
+		q.tokens = tokens
+		p.keep(q, []string{"", "a", "b"}[i%3])
+		users := map[*page]int32{}
+		for _, k := range p.kept {
+			for _, pg := range k.pages {
+				users[pg]++
+			}
+		}
+		for pg, n := range users {
+			if pg.users.Load() != n {
+				t.Fatalf("a page of %d sequences says %d", n, pg.users.Load())
+			}
+		}
+		for _, pg := range p.free {
+			if users[pg] != 0 || pg.users.Load() != 0 {
+				t.Fatal("a free page that a sequence has")
+			}
+		}
+		if len(p.free) > maxFree {
+			t.Fatalf("%d free pages", len(p.free))
+		}
+	}
+	if again < 1000 {
+		t.Errorf("only %d pages were used again", again)
 	}
 }
 

@@ -269,7 +269,7 @@ func TestForksAreApart(t *testing.T) {
 	}
 	before := make([]page, len(p.pages))
 	for i, pg := range p.pages {
-		before[i] = page{slices.Clone(pg.keys), slices.Clone(pg.values)}
+		before[i].keys, before[i].values = slices.Clone(pg.keys), slices.Clone(pg.values)
 	}
 	for _, n := range []int{1, 63, 64, 65, 100, 128, 129} {
 		fork := m.newPass(p.fork(n))
