@@ -151,6 +151,8 @@ type Ended struct {
 	// Partial says that the research did not come to its end.
 	Partial bool   `json:"partial,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Report is what there is.
+	Report *Report `json:"-"`
 }
 
 func (Began) Kind() string           { return "research_began" }

@@ -1,0 +1,250 @@
+package research
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"strconv"
+	"time"
+
+	"stopgap/internal/trace"
+	"stopgap/models"
+	"stopgap/runner"
+	"stopgap/tools"
+)
+
+// A part is what a leg is made of.
+type part struct {
+	phase  Phase
+	script Script
+	tools  []tools.Tool
+	texts  map[string]string
+	ends   []string // the tools that end a leg by their success
+	turns  int      // at most
+	time   time.Duration
+	result int // tokens of what a tool gives
+	write  int // tokens of a turn
+	// heard is told of what happened beside the state; nil for nobody.
+	heard func(happening)
+}
+
+// run makes a leg, goes on with it, or reads what became of it.
+func (s *state) run(p part) (ending, error) {
+	s.leg++
+	j, err := openJournal(s.folder.journal(s.leg, p.phase))
+	if err != nil {
+		return ending{}, &FolderError{s.folder.path, bare(err)}
+	}
+	defer j.close()
+	task := runner.Task{Question: s.Question, Date: s.Date, Texts: p.texts}
+	last := j.last()
+	if last != nil && !same(last.Header, p.script, task) {
+		j.close()
+		if err := s.folder.forget(s.leg); err != nil {
+			return ending{}, &FolderError{s.folder.path, bare(err)}
+		}
+		if j, err = openJournal(s.folder.journal(s.leg, p.phase)); err != nil {
+			return ending{}, &FolderError{s.folder.path, bare(err)}
+		}
+		defer j.close()
+		last = nil
+	}
+	whole := last != nil && s.whole(last, p)
+	if err := s.emit(PhaseBegan{Phase: p.phase, Leg: s.leg, Replayed: whole}); err != nil {
+		return ending{}, err
+	}
+	if whole {
+		return s.replay(last, p)
+	}
+	r, err := s.runner(p)
+	if err != nil {
+		return ending{}, err
+	}
+	return s.play(j, r, task, p)
+}
+
+// same reports whether a journal is of a leg: it was asked the same in the same
+// format.
+func same(h trace.Header, script Script, task runner.Task) bool {
+	sum := sha256.Sum256(script.Text)
+	return h.Task.Question == task.Question && h.Task.Date == task.Date && maps.Equal(h.Task.Texts, task.Texts) &&
+		h.Format.SHA256 == hex.EncodeToString(sum[:])
+}
+
+// runner makes the runner of a leg.
+func (s *state) runner(p part) (*runner.Runner, error) {
+	r := *s.Runner
+	r.Format, r.Choice, r.Criteria, r.Constrain = p.script.Format, runner.Choice{}, nil, false
+	r.Sampling = s.sampling("leg", strconv.Itoa(s.leg))
+	r.Limits = runner.Limits{Turns: p.turns, Tokens: s.context, TurnTokens: p.write, Time: p.time, Resumes: r.Limits.Resumes, Think: r.Limits.Think}
+	r.Tools = nil
+	if len(p.tools) == 0 {
+		return &r, nil
+	}
+	var err error
+	// One call after the other: numbers follow the order of the calls.
+	r.Tools, err = tools.NewSet(p.tools, tools.Options{MaxTokens: p.result, CountTokens: r.CountTokens, Parallel: 1})
+	return &r, err
+}
+
+// play makes a leg, or goes on with it. The journal is closed before the leg is
+// ended by ctx, so that it is left as a kill would leave it.
+func (s *state) play(j *journal, r *runner.Runner, task runner.Task, p part) (ending, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	defer cancel()
+	stop := context.AfterFunc(s.ctx, func() { j.close(); cancel() })
+	defer stop()
+	about := s.About
+	about.Format, about.Text = p.script.Name, p.script.Text
+	if i := j.unfinished(); i >= 0 {
+		live := trace.Live{Model: r.Model, Tools: p.tools, Version: about.Version, CountTokens: r.CountTokens}
+		end, err := s.follow(trace.NewDeck(j.runs).Resume(ctx, j.w, i, live), p)
+		if !unplayable(err) {
+			return s.played(j, end, err)
+		}
+	}
+	end, err := s.follow(j.w.Run(ctx, about, r, task), p)
+	return s.played(j, end, err)
+}
+
+// unplayable reports whether a journal cannot be gone on with: another version
+// wrote it, or it is not whole.
+func unplayable(err error) bool {
+	return is[*trace.DivergedError](err) || is[*trace.HeaderError](err) || is[*trace.RecordError](err) ||
+		is[*trace.ToolError](err) || is[*trace.ContinuesError](err) || errors.Is(err, trace.ErrCounter)
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// played tells what ended a leg that cannot go on.
+func (s *state) played(j *journal, end ending, err error) (ending, error) {
+	switch fault := j.w.Err(); {
+	case errors.Is(err, errLeft):
+		return end, err
+	case s.ctx.Err() != nil:
+		return end, s.ctx.Err()
+	case fault != nil:
+		return end, &FolderError{s.folder.path, bare(fault)}
+	case err != nil && end.reason == runner.TermTokenLimit && is[*models.OverflowError](err):
+		return end, nil // the server has less room than it said: the next leg is shorter
+	}
+	return end, err
+}
+
+// follow follows a leg until it ends or is ended.
+func (s *state) follow(events iter.Seq2[runner.Event, error], p part) (ending, error) {
+	w := s.watch(p)
+	w.took = s.take
+	began := time.Now()
+	defer func() { s.of(p.phase).duration += time.Since(began) }()
+	for ev, err := range events {
+		if err != nil {
+			return w.end, err
+		}
+		if err := s.emit(Ran{ev}); err != nil {
+			return w.end, err
+		}
+		if over, err := w.see(ev); err != nil || over {
+			return w.end, err
+		}
+	}
+	return w.end, nil
+}
+
+// whole reports whether a journal has all of its leg.
+func (s *state) whole(run *trace.Run, p part) bool {
+	w := s.watch(p)
+	for _, rec := range run.Records {
+		ev, err := rec.RunnerEvent()
+		if err != nil {
+			return false
+		}
+		if over, err := w.see(ev); err != nil || over {
+			return err == nil
+		}
+	}
+	return false
+}
+
+// replay takes up what became of a leg from its journal.
+func (s *state) replay(run *trace.Run, p part) (ending, error) {
+	w := s.watch(p)
+	w.took = s.take
+	if n := len(run.Records); n > 0 {
+		s.of(p.phase).duration += run.Records[n-1].Time.Sub(run.Records[0].Time)
+	}
+	for _, rec := range run.Records {
+		ev, err := rec.RunnerEvent()
+		if err != nil {
+			return w.end, err
+		}
+		if over, err := w.see(ev); err != nil || over {
+			return w.end, err
+		}
+	}
+	return w.end, fmt.Errorf("the journal of leg %d has no end", s.leg) // whole has said that it has
+}
+
+// A journal is that of a leg. A leg that was made again has several runs in it,
+// of which the last one counts.
+type journal struct {
+	w    *trace.Writer
+	runs []trace.Run
+}
+
+// openJournal opens a journal. One that is damaged is put aside.
+func openJournal(file string) (*journal, error) {
+	w, err := trace.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{w: w}
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > 0 && info.Mode().IsRegular() {
+		j.runs, err = trace.ReadFile(file)
+	}
+	if !is[*trace.FormatError](err) {
+		return j, err
+	}
+	j.runs = nil
+	_ = w.Close() // nothing was written
+	if err := os.Rename(file, file+".damaged"); err != nil {
+		return nil, err
+	}
+	j.w, err = trace.Open(file)
+	return j, err
+}
+
+// close puts the journal on the disk. It may be called again.
+func (j *journal) close() { _ = j.w.Close() } // its error stands in w.Err
+
+// last is the last run that has a header, nil for none.
+func (j *journal) last() *trace.Run {
+	for i := len(j.runs) - 1; i >= 0; i-- {
+		if j.runs[i].Header.ID != "" { // else its header was cut off
+			return &j.runs[i]
+		}
+	}
+	return nil
+}
+
+// unfinished is the run that may be gone on with, -1 for none.
+func (j *journal) unfinished() int {
+	for i := len(j.runs) - 1; i >= 0; i-- {
+		if j.runs[i].Header.ID != "" {
+			if j.runs[i].Ended() {
+				return -1
+			}
+			return i
+		}
+	}
+	return -1
+}
