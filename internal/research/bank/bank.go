@@ -39,9 +39,9 @@ type Summary struct {
 	Summary  string    `json:"summary,omitempty"`
 	Tokens   int       `json:"tokens"`   // what the three take of a prompt, as its writer counts
 	Question string    `json:"question"` // that the research was about
-	Call     string    `json:"call"`     // names the call that it came of, in all runs
+	Call     string    `json:"call,omitempty"`     // names the call that it came of, in all runs
 	Page     string    `json:"page,omitempty"`
-	Time     time.Time `json:"time"` // when it was added, given by Add
+	Time     time.Time `json:"time,omitzero"` // when it was added, given by Add
 }
 
 // A Page is the text that a summary is of.

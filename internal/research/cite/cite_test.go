@@ -122,7 +122,7 @@ const page = `# The *Lantern* of Korvane
 |------|---------:|
 | 1901 | 1,204 |
 
-He said: don’t go there. A soft­hyphen and a zero​width. 塔は高い。
+He said: don’t go there. A soft` + "\u00ad" + `hyphen and a zero` + "\u200b" + `width. 塔は高い。
 灯は消えた。`
 
 func TestLook(t *testing.T) {
