@@ -56,7 +56,7 @@ var rules = []struct {
 	{"stopgap/internal/config", []string{"github.com/spf13/pflag", "github.com/goccy/go-yaml/...", "github.com/agnivade/levenshtein"}},
 	{"stopgap/internal/trace", []string{"stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},
 	{"stopgap/internal/batch", []string{
-		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite", "github.com/klauspost/compress/zstd"}},
+		"stopgap/internal/eval/bfcl", "stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite", "github.com/klauspost/compress/zstd"}},
 	{"stopgap/internal/research", []string{
 		"stopgap/internal/research/bank", "stopgap/internal/research/outline", "stopgap/internal/research/cite", "stopgap/internal/research/page",
 		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "stopgap/tools/goal"}},

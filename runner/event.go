@@ -154,6 +154,7 @@ const (
 	TermAnswered       Termination = "answered"
 	TermAnsweredForced Termination = "answered_forced" // a budget was reached; one last generation without tools answered
 	TermNoAnswer       Termination = "no_answer"       // the model ended without an answer
+	TermCalled         Termination = "called"          // with calls that nobody makes, see Runner.CallsEnd
 	TermTurnLimit      Termination = "turn_limit"
 	TermTokenLimit     Termination = "token_limit"
 	TermDeadline       Termination = "deadline"

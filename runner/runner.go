@@ -36,6 +36,11 @@ type Runner struct {
 	// several.
 	SingleCall bool
 
+	// CallsEnd ends the run with its first turn, whatever that is: an answer, or
+	// calls, which are told (Called) and not made. It is for measuring which calls
+	// a model makes.
+	CallsEnd bool
+
 	// Choice says whether the model may, must or must not call tools.
 	Choice Choice
 

@@ -179,6 +179,10 @@ func (s *state) call(turn template.Turn) error {
 		}
 	}
 	s.outcome.Calls += len(calls)
+	if s.CallsEnd {
+		s.handOver(len(calls), len(items))
+		return nil
+	}
 	ahead := s.prefill()
 	given := s.tools.Run(s.ctx, calls)
 	ahead.end(s)
@@ -206,6 +210,17 @@ func (s *state) call(turn template.Turn) error {
 		print = append(print, items[i].source, res.Content)
 	}
 	return s.proceed(c, print)
+}
+
+// handOver ends the run with calls that nobody makes. Where none of a turn's
+// calls could be read, they are as if the model had made none.
+func (s *state) handOver(calls, items int) {
+	if items > calls {
+		s.outcome.Problems++
+	}
+	if s.termination = TermCalled; calls == 0 {
+		s.termination = TermFormatError
+	}
 }
 
 // results are the answers to the items of a turn: what the tools gave, and the
@@ -267,6 +282,9 @@ func (s *state) correct(turn template.Turn) error {
 	}
 	s.outcome.Problems++
 	switch reason := s.exhausted(nil); {
+	case s.CallsEnd:
+		s.termination = TermNoAnswer
+		return nil
 	case s.truncated: // the length limit cut a thought: another one would be as long
 		return s.force(template.Continuation{}, TermTokenLimit)
 	case s.outcome.Problems > s.problems():

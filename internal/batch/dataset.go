@@ -26,6 +26,7 @@ type Item struct {
 	// Functions and Calls are those of a BFCL row, as they stand there: the
 	// functions that are offered, and the calls that are right.
 	Functions json.RawMessage `json:"functions,omitempty"`
+	System    string          `json:"system,omitempty"` // a message of the system, rarely there
 	Calls     json.RawMessage `json:"calls,omitempty"`
 	Line      int             `json:"-"` // or the row, from 1
 }

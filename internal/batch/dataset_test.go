@@ -158,7 +158,7 @@ func TestBFCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"BFCL_v4_simple_python.json":                 `{"id":"simple_python_0","question":[[{"role":"user","content":"What is the area?"}]],"function":[{"name":"area"}]}`,
+		"BFCL_v4_simple_python.json":                 `{"id":"simple_python_0","question":[[{"role":"user","content":"What is the area?"}]],"function":[{"name":"area","parameters":{}}]}`,
 		"possible_answer/BFCL_v4_simple_python.json": `{"id":"simple_python_0","ground_truth":[{"area":{"base":[10]}}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text+"\n"), 0o600); err != nil {
@@ -170,7 +170,7 @@ func TestBFCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	it := d.Items[0]
-	if d.Shape != BFCL || it.Question != "What is the area?" || string(it.Functions) != `[{"name":"area"}]` || string(it.Calls) != `[{"area":{"base":[10]}}]` {
+	if d.Shape != BFCL || it.Question != "What is the area?" || string(it.Functions) != `[{"name":"area","parameters":{}}]` || string(it.Calls) != `[{"area":{"base":[10]}}]` {
 		t.Errorf("%s %+v", d.Shape, it)
 	}
 }

@@ -24,6 +24,10 @@ type Result struct {
 	Journal     string             `json:"journal"`
 	Termination runner.Termination `json:"termination"`
 	Answer      string             `json:"answer,omitempty"`
+	// Made are the calls of an item with functions, which nobody has made.
+	// Underscores says that the dots of the functions' names were made underscores.
+	Made        []Call `json:"made,omitempty"`
+	Underscores bool   `json:"underscores,omitempty"`
 	// Error says that the rollout failed: a server, or what it was asked with.
 	Error    string        `json:"error,omitempty"`
 	Turns    int           `json:"turns"`

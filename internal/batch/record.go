@@ -27,6 +27,9 @@ type Record struct {
 	Answers   []string `json:"answers,omitempty"`   // gold ones
 	Documents []string `json:"documents,omitempty"` // that they come from
 	Result
+	// Score says whether the calls are right, where the item has functions and
+	// they can be judged.
+	Score *CallScore `json:"score,omitempty"`
 }
 
 // WriteResults writes ResultsName anew, of what is on the ledger.
@@ -35,7 +38,11 @@ func (b *Batch) WriteResults() error {
 	return b.replace(ResultsName, func(w io.Writer) error {
 		return b.Results(func(r Result) error {
 			it := items[r.Item]
-			return writeLine(w, Record{it.Question, it.Answers, it.Documents, r})
+			rec := Record{Question: it.Question, Answers: it.Answers, Documents: it.Documents, Result: r}
+			if s, ok := it.Score(&r); ok {
+				rec.Score = &s
+			}
+			return writeLine(w, rec)
 		})
 	})
 }

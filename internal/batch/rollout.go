@@ -28,14 +28,27 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 		return Result{}, &FolderError{w.Dir, err}
 	}
 	defer jn.close()
-	if o, ok := jn.outcome(); ok {
-		return newResult(j, s.Name, name, o, nil), nil
-	}
+	item := &w.Data.Items[j.item]
 	r := *s.Runner
 	seed := j.Seed
 	r.Sampling.Seed, r.Session = &seed, fmt.Sprintf("%s-%d", w.session, worker)
 	task := s.Task
-	task.Question = w.Data.Items[j.item].Question
+	task.Question = item.Question
+	equipped := item.Equip(&r, &task)
+	result := func(o runner.Outcome, made []Call, err error) Result {
+		res := newResult(j, s.Name, name, o, err)
+		if r.CallsEnd {
+			res.Made, res.Underscores = made, underscores(&r)
+		}
+		return res
+	}
+	if o, ok := jn.outcome(); ok {
+		made, err := madeCalls(&jn.runs[jn.last()])
+		return result(o, made, err), nil
+	}
+	if equipped != nil {
+		return result(runner.Outcome{}, nil, equipped), equipped
+	}
 
 	// What runs is left as a kill would leave it: nothing more is written, and
 	// then it is ended.
@@ -44,7 +57,7 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 	stop := context.AfterFunc(w.left, func() { jn.close(); cancel() })
 	defer stop()
 
-	p := &player{work: w, worker: worker}
+	p := &player{work: w, worker: worker, calls: r.CallsEnd}
 	i := jn.unfinished()
 	w.events <- Started{worker, j, task.Question, s.Name, i >= 0}
 	var o runner.Outcome
@@ -56,7 +69,7 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 		o, err = p.follow(trace.NewDeck(jn.runs).Resume(ctx, jn.w, i, live))
 		if unplayable(err) {
 			w.events <- Anew{worker, j, err.Error()}
-			i = -1
+			i, p.made = -1, nil
 		}
 	}
 	jn.runs = nil // they are as large as the run
@@ -69,7 +82,7 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 	case fault != nil:
 		return Result{}, &FolderError{w.Dir, bare(fault)}
 	}
-	return newResult(j, s.Name, name, o, err), err
+	return result(o, p.made, err), err
 }
 
 // unplayable reports whether a journal cannot be gone on with: another version
@@ -83,9 +96,11 @@ func unplayable(err error) bool {
 type player struct {
 	*work
 	worker int
+	calls  bool // are kept, and nobody makes them
 	turn   int
 	pieces int
 	told   time.Time
+	made   []Call
 }
 
 // movedTime is how often a rollout tells what it does.
@@ -109,7 +124,11 @@ func (p *player) follow(events iter.Seq2[runner.Event, error]) (runner.Outcome, 
 			}
 			p.move(ev.Turn, doing, false)
 		case runner.Called:
-			p.move(ev.Turn, "running "+ev.Name, true)
+			if !p.calls {
+				p.move(ev.Turn, "running "+ev.Name, true)
+				continue
+			}
+			p.made = append(p.made, Call{ev.Name, ev.Arguments, ev.Repairs})
 		case runner.Ended:
 			o = ev.Outcome
 			o.Ledger = nil

@@ -115,7 +115,9 @@ func (r row) item() (Item, Shape, error) {
 	it.Answers = distinct(append(it.Answers, texts(r["answer_aliases"])...))
 	it.Documents = r.documents()
 	if shape == BFCL {
-		it.Functions = r["function"]
+		if err := it.readFunctions(r); err != nil {
+			return it, shape, err
+		}
 	}
 	return it, shape, checkText(it.Question)
 }
