@@ -15,12 +15,12 @@ import (
 )
 
 // ServeOptions bound what a server of a corpus does. Zero values mean the
-// defaults.
+// defaults. Whatever they say, an answer has at most 32 768 documents.
 type ServeOptions struct {
 	MaxBody    int64         // bytes of a request; 8 MiB
 	MaxQueries int           // of a request, and addresses; 4096, which is a batch of a training
 	MaxTopK    int           // documents for a query; 100
-	Timeout    time.Duration // for a request, the wait for its turn included; a minute
+	Timeout    time.Duration // for a request, the wait for its turn included, and for its answer; a minute
 	Parallel   int           // requests that search at once; 4
 	// Hosts are the names that a request may give in its Host header beside
 	// loopback ones. Empty means any: then the listener is for other machines.
@@ -72,8 +72,14 @@ func (x *Index) Handler(opts ServeOptions) http.Handler {
 	return mux
 }
 
+// maxDocuments is how many documents an answer has in all: they lie in memory.
+const maxDocuments = 1 << 15
+
 // errHost answers a request that was made under a foreign name.
 var errHost = errors.New("this server answers under loopback addresses only")
+
+// errCrowded answers a request that waited too long for its turn.
+var errCrowded = errors.New("too many requests at once; try again")
 
 // A wrongRequest is an error of whoever asked.
 type wrongRequest struct{ error }
@@ -105,16 +111,13 @@ func answered[In, Out any](h *handler, do func(context.Context, In) (Out, error)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), h.opts.Timeout)
 		defer cancel()
-		select {
-		case h.turns <- struct{}{}:
-			defer func() { <-h.turns }()
-		case <-ctx.Done():
-			fail(w, http.StatusServiceUnavailable, errors.New("too many requests at once; try again"))
-			return
-		}
-		out, err := do(ctx, in)
+		out, err := inTurn(ctx, h, in, do)
+		// Who does not read its answer is cut off.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.opts.Timeout))
 		var wrong wrongRequest
 		switch {
+		case errors.Is(err, errCrowded):
+			fail(w, http.StatusServiceUnavailable, err)
 		case errors.As(err, &wrong):
 			fail(w, http.StatusUnprocessableEntity, err)
 		case errors.Is(err, context.DeadlineExceeded):
@@ -124,6 +127,18 @@ func answered[In, Out any](h *handler, do func(context.Context, In) (Out, error)
 		default:
 			reply(w, http.StatusOK, out)
 		}
+	}
+}
+
+// inTurn does what a request asks for when it has its turn. The turn ends before
+// the answer is sent: who reads it slowly holds up nobody.
+func inTurn[In, Out any](ctx context.Context, h *handler, in In, do func(context.Context, In) (Out, error)) (out Out, err error) {
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+		return do(ctx, in)
+	case <-ctx.Done():
+		return out, errCrowded
 	}
 }
 
@@ -183,6 +198,9 @@ func (h *handler) retrieve(ctx context.Context, in retrieveRequest) (retrieved, 
 		return retrieved{}, wrongRequest{fmt.Errorf("%d queries are more than %d", len(in.Queries), h.opts.MaxQueries)}
 	case k < 1 || k > h.opts.MaxTopK:
 		return retrieved{}, wrongRequest{fmt.Errorf(`"topk" is from 1 to %d, not %d`, h.opts.MaxTopK, k)}
+	}
+	if n := len(in.Queries) * k; n > maxDocuments {
+		return retrieved{}, wrongRequest{fmt.Errorf("%d queries for %d documents each are more than %d documents; ask in parts", len(in.Queries), k, maxDocuments)}
 	}
 	found, err := h.index.Search(ctx, in.Queries, k)
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +210,50 @@ func TestServerIsBusy(t *testing.T) {
 	close(release)
 	if status := <-done; status != 503 && status != 200 {
 		t.Errorf("the first one got %d", status)
+	}
+}
+
+// TestSlowReader: who does not read its answer holds up nobody, and is cut off.
+func TestSlowReader(t *testing.T) {
+	x := mustOpen(t, newCorpus(t, files{"big.txt": strings.Repeat("Many a whale. ", 30_000)}))
+	const limit = 500 * time.Millisecond
+	s := httptest.NewServer(x.Handler(ServeOptions{Parallel: 1, Timeout: limit}))
+	defer s.Close()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(64 << 10) // the kernel does not take the answer in its place
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	const times = 40
+	body := `{"urls":["big.txt"` + strings.Repeat(`,"big.txt"`, times-1) + `]}`
+	fmt.Fprintf(conn, "POST /access HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := send(t, s.URL+"/retrieve", "", "application/json", `{"queries":["whale"]}`); status != 200 {
+		t.Errorf("beside a slow reader: %d %s", status, answer)
+	}
+	time.Sleep(2 * limit)
+	if n, err := io.Copy(io.Discard, conn); n >= times*14*30_000 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a reader that had gone to sleep got %d bytes, %v", n, err)
+	}
+}
+
+// TestAnswerIsBounded: a request gets so many documents and no more.
+func TestAnswerIsBounded(t *testing.T) {
+	x := mustOpen(t, newCorpus(t, served))
+	s := httptest.NewServer(x.Handler(ServeOptions{}))
+	defer s.Close()
+	ask := func(queries, k int) (int, string) {
+		return send(t, s.URL+"/retrieve", "", "application/json", fmt.Sprintf(`{"queries":["-"%s],"topk":%d}`, strings.Repeat(`,"-"`, queries-1), k))
+	}
+	if status, answer := ask(4096, 8); status != 200 {
+		t.Errorf("%d %.100s", status, answer)
+	}
+	if status, answer := ask(4096, 9); status != 422 || !strings.Contains(answer, "more than 32768 documents; ask in parts") {
+		t.Errorf("%d %.100s", status, answer)
 	}
 }
 
