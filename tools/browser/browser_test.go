@@ -89,6 +89,19 @@ func TestRender(t *testing.T) {
 	noneLeft(t)
 }
 
+// An address that the browser spells otherwise is refused like any other, and
+// what the browser shows then is no page.
+func TestRefusalOfOtherSpellings(t *testing.T) {
+	b := New(chromium(t), nil)
+	for _, address := range []string{"http://LocalHost:80/a#b", "http://LOCALHOST:81?q=a b", "https://LocalHost:443/"} {
+		html, err := b.Render(t.Context(), address)
+		var refused *fetch.RefusedError
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: %.200s, %v", address, html, err)
+		}
+	}
+}
+
 // A page that tries to reach other addresses of this machine reaches none.
 func TestPageReachesNothingElse(t *testing.T) {
 	var caught atomic.Int64

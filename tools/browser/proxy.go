@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,12 +101,26 @@ func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // asksForPage reports whether a request is for the page itself, not for what
-// else is on it. Of a tunnel only the host is known.
+// else is on it. Of a tunnel only the host is known. The browser spells a host in
+// small letters, without a port that goes without saying, and queries in its own
+// way.
 func (p *proxy) asksForPage(r *http.Request) bool {
 	if r.Method == http.MethodConnect {
-		return r.Host == p.page.Host || r.Host == net.JoinHostPort(p.page.Hostname(), "443")
+		return samePlace(r.Host, p.page.Host, "443")
 	}
-	return r.Host == p.page.Host && r.URL.RequestURI() == p.page.RequestURI()
+	return samePlace(r.Host, p.page.Host, "80") && cmp.Or(r.URL.Path, "/") == cmp.Or(p.page.Path, "/")
+}
+
+// samePlace reports whether two hosts are the same with the port that stands for
+// none.
+func samePlace(a, b, port string) bool {
+	full := func(host string) string {
+		if _, _, err := net.SplitHostPort(host); err == nil {
+			return host
+		}
+		return net.JoinHostPort(strings.Trim(host, "[]"), port)
+	}
+	return strings.EqualFold(full(a), full(b))
 }
 
 // dial connects, counts what passes, and ends with the proxy.
