@@ -219,6 +219,15 @@ func (p parameter) fitItems(value json.RawMessage) (json.RawMessage, bool) {
 	return fitted, err == nil
 }
 
+// Fit gives the arguments of a call as the tool's schema asks for them, where one
+// is of another type and has one plain reading: a text for a list of one, "5"
+// for 5. Parse does so with the calls that a model writes. What does not fit, or
+// is no JSON object, comes back as it is.
+func (t Tool) Fit(arguments json.RawMessage) json.RawMessage {
+	fitted, _ := coerce(new(budget).parameters(t), arguments)
+	return fitted
+}
+
 // coerce fits the arguments of a call to the tool's schema. changed says that
 // one of them was not of its type.
 func coerce(known map[string]parameter, arguments json.RawMessage) (_ json.RawMessage, changed bool) {
