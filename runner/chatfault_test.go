@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"stopgap/models"
@@ -191,7 +192,9 @@ func TestChatEndings(t *testing.T) {
 
 // TestChatDeadlineInATool: the call of a run that ran out of time is answered
 // when the conversation goes on.
-func TestChatDeadlineInATool(t *testing.T) {
+func TestChatDeadlineInATool(t *testing.T) { synctest.Test(t, chatDeadlineInATool) }
+
+func chatDeadlineInATool(t *testing.T) {
 	tool := echo("search")
 	tool.run = func(ctx context.Context, _ json.RawMessage) (string, error) {
 		<-ctx.Done()
@@ -199,7 +202,7 @@ func TestChatDeadlineInATool(t *testing.T) {
 	}
 	m := talks(chatCalls(toolCall("a", good), toolCall("b", good)))
 	r := newRunner(t, "chat", m, tool)
-	r.Limits.Time = 20 * time.Millisecond
+	r.Limits.Time = time.Second
 	_, out, err := trial(t, r, runner.Task{})
 	if err != nil || out.Termination != runner.TermDeadline {
 		t.Fatalf("%v, ended %s", err, out.Termination)
