@@ -58,7 +58,7 @@ var rules = []struct {
 	{"stopgap/internal/batch", []string{
 		"stopgap/internal/eval/bfcl", "stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "modernc.org/sqlite", "github.com/klauspost/compress/zstd"}},
 	{"stopgap/internal/research", []string{
-		"stopgap/internal/research/bank", "stopgap/internal/research/outline", "stopgap/internal/research/cite", "stopgap/internal/research/page",
+		"stopgap/internal/research/bank", "stopgap/internal/research/outline", "stopgap/internal/research/cite", "stopgap/internal/research/article",
 		"stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools", "stopgap/tools/goal"}},
 	{"stopgap/internal/compare", []string{
 		"stopgap/internal/batch", "stopgap/internal/eval/...", "stopgap/internal/trace", "stopgap/models", "stopgap/runner", "stopgap/template", "stopgap/tools"}},

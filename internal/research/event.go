@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"stopgap/internal/research/article"
 	"stopgap/runner"
 )
 
@@ -107,6 +108,7 @@ type SectionWritten struct {
 // and did not end the research.
 type Noted struct {
 	Phase Phase  `json:"phase"`
+	What  string `json:"what"` // in one word, as "empty_summary"
 	Text  string `json:"text"`
 }
 
@@ -152,7 +154,7 @@ type Ended struct {
 	Partial bool   `json:"partial,omitempty"`
 	Error   string `json:"error,omitempty"`
 	// Report is what there is.
-	Report *Report `json:"-"`
+	Report *article.Report `json:"-"`
 }
 
 func (Began) Kind() string           { return "research_began" }

@@ -102,11 +102,13 @@ func (s *state) play(j *journal, r *runner.Runner, task runner.Task, p part) (en
 	about := s.About
 	about.Format, about.Text = p.script.Name, p.script.Text
 	if i := j.unfinished(); i >= 0 {
+		before := s.snapshot()
 		live := trace.Live{Model: r.Model, Tools: p.tools, Version: about.Version, CountTokens: r.CountTokens}
 		end, err := s.follow(trace.NewDeck(j.runs).Resume(ctx, j.w, i, live), p)
 		if !unplayable(err) {
 			return s.played(j, end, err)
 		}
+		s.restore(before)
 	}
 	end, err := s.follow(j.w.Run(ctx, about, r, task), p)
 	return s.played(j, end, err)

@@ -87,7 +87,7 @@ func (s *state) outlined(summaries string, citable []int) error {
 		} else {
 			problem = err.Error()
 		}
-		if err := s.note(Outlining, problem); err != nil {
+		if err := s.note(Outlining, whatOutline, problem); err != nil {
 			return err
 		}
 	}
@@ -155,15 +155,15 @@ func (s *state) makeDo(text string, citable []int) error {
 		section.Cites = drop(section.Cites)
 	}
 	if short := o.String(); len(o.Cited()) > 0 && s.count(short) <= s.share(6) {
-		if err := s.note(Outlining, "the outline was taken without what was wrong with it"); err != nil {
+		if err := s.note(Outlining, whatOutline, "the outline was taken without what was wrong with it"); err != nil {
 			return err
 		}
 		return s.adopt(short)
 	}
 	if s.outline != "" {
-		return s.note(Outlining, "the last outline stays: the new one could not be used")
+		return s.note(Outlining, whatOutline, "the last outline stays: the new one could not be used")
 	}
-	if err := s.note(Outlining, "there is no outline that can be used: the pages are listed in its place"); err != nil {
+	if err := s.note(Outlining, whatOutline, "there is no outline that can be used: the pages are listed in its place"); err != nil {
 		return err
 	}
 	found, _, err := s.bank.Get(s.ctx, citable...)

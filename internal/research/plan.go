@@ -45,13 +45,13 @@ func (s *state) plan() error {
 // all the same.
 func (s *state) planned(reason string) error {
 	if reason != terminateTool {
-		if err := s.note(Planning, "the planning was ended: "+reason); err != nil {
+		if err := s.note(Planning, whatBudget, "the planning was ended: "+reason); err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(s.known) == 0:
-		if err := s.note(Planning, "no page was read, so there is nothing to write from"); err != nil {
+		if err := s.note(Planning, whatNothing, "no page was read, so there is nothing to write from"); err != nil {
 			return err
 		}
 	case s.covered < len(s.known) || s.outline == "":

@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,20 +157,42 @@ type state struct {
 	resumed  bool
 	context  int // tokens of a prompt, with what is generated
 
-	leg   int // the number of the last one
+	leg int // the number of the last one
+	progress
+}
+
+// A progress is what a research has come to: what its journals tell.
+type progress struct {
 	tally map[Phase]*tally
 
-	known   []int // numbers of the summaries that this research may use, in their order
-	covered int   // how many of them an outline has seen
-	pages   int   // that were read for this research
-	history []step
-	outline string
-	changes int   // how often the outline was written
-	fetched []int // numbers that the writer has before it
-	report  []section
-	log     []Noted
-	answer  string
+	known    []int // numbers of the summaries that this research may use, in their order
+	covered  int   // how many of them an outline has seen
+	pages    int   // that were read for this research
+	searches int
+	history  []step
+	outline  string
+	changes  int   // how often the outline was written
+	fetched  []int // numbers that the writer has before it
+	report   []section
+	log      []Noted
+	answer   string
 }
+
+// snapshot copies what the research has come to, for restore: a leg that turns
+// out not to play as it was recorded is made anew.
+func (s *state) snapshot() progress {
+	p := s.progress
+	p.tally = map[Phase]*tally{}
+	for phase, t := range s.tally {
+		one := *t
+		p.tally[phase] = &one
+	}
+	p.known, p.history, p.fetched = slices.Clone(p.known), slices.Clone(p.history), slices.Clone(p.fetched)
+	p.report, p.log = slices.Clone(p.report), slices.Clone(p.log)
+	return p
+}
+
+func (s *state) restore(p progress) { s.progress = p }
 
 // begin opens what the research needs.
 func (r *Research) begin(ctx context.Context, yield func(Event, error) bool) (*state, error) {
@@ -179,7 +202,7 @@ func (r *Research) begin(ctx context.Context, yield func(Event, error) bool) (*s
 	if len(r.Sources) == 0 {
 		return nil, ErrNoSource
 	}
-	s := &state{Research: r, ctx: ctx, yield: yield, began: time.Now(), tally: map[Phase]*tally{}}
+	s := &state{Research: r, ctx: ctx, yield: yield, began: time.Now(), progress: progress{tally: map[Phase]*tally{}}}
 	s.context = cmp.Or(r.Limits.Context, defaultContext)
 	if n := r.Runner.Context; n > 0 && n < s.context {
 		s.context = n
@@ -239,8 +262,8 @@ func (s *state) emit(ev Event) error {
 }
 
 // note writes a line of the log.
-func (s *state) note(phase Phase, text string) error {
-	n := Noted{Phase: phase, Text: text}
+func (s *state) note(phase Phase, what, text string) error {
+	n := Noted{Phase: phase, What: what, Text: text}
 	s.log = append(s.log, n)
 	return s.emit(n)
 }
@@ -278,10 +301,14 @@ func (s *state) end(err error) {
 	if err != nil {
 		e.Error = err.Error()
 	}
-	e.Report = s.compile(context.WithoutCancel(s.ctx), &e)
-	if e.Report != nil && s.tellChecks(e.Report) != nil {
+	var fault error
+	if e.Report, fault = s.compile(context.WithoutCancel(s.ctx), e.Partial); fault != nil && err == nil {
+		err, e.Partial, e.Error = fault, true, fault.Error()
+	}
+	if s.tellChecks(e.Report) != nil {
 		return
 	}
+	e.Citations, e.Unsupported = len(e.Report.Citations), e.Report.Unsupported()
 	if s.emit(e) == nil && err != nil {
 		s.yield(nil, err)
 	}

@@ -39,7 +39,7 @@ func (s *state) take(p Phase, h happening) error {
 		}
 		return s.move(p, h.stopped)
 	case h.nudged != nil:
-		return s.note(p, nudges(h.nudged.Reason))
+		return s.note(p, whatTurn, nudges(h.nudged.Reason))
 	}
 	if h.call != nil {
 		s.of(p).calls++
@@ -105,10 +105,11 @@ func (s *state) failed(p Phase, h happening) error {
 	if h.result.Name != "" {
 		text = h.result.Name + ": " + text
 	}
-	return s.note(p, text)
+	return s.note(p, whatFailed(h.result.Name, h.result.Content), text)
 }
 
 func (s *state) searched(h happening) error {
+	s.searches++
 	queries := arguments[searchArguments](h.call).queries()
 	s.remember(step{full: h.result.Content, short: "searched: " + strings.Join(queries, "; ")})
 	return s.emit(Searched{queries})
@@ -119,14 +120,14 @@ func (s *state) searched(h happening) error {
 func (s *state) accessed(h happening) error {
 	var number int
 	if _, err := fmt.Sscanf(h.result.Content, "[%d]", &number); err != nil {
-		return s.note(Planning, "a page was read without a number") // a journal that somebody else wrote
+		return s.note(Planning, whatPage, "a page was read without a number") // a journal that somebody else wrote
 	}
 	found, _, err := s.bank.Get(s.ctx, number)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return s.note(Planning, fmt.Sprintf("the bank has no summary %d any more", number))
+		return s.note(Planning, whatPage, fmt.Sprintf("the bank has no summary %d any more", number))
 	}
 	b := found[0]
 	known := slices.Contains(s.known, number)
@@ -181,10 +182,10 @@ func (s *state) written(text string) error {
 		return err
 	}
 	if len(unknown) > 0 {
-		return s.note(Writing, fmt.Sprintf("section %d cites what nobody has read: %s", len(s.report), numbers(unknown)))
+		return s.note(Writing, whatUnknown, fmt.Sprintf("section %d cites what nobody has read: %s", len(s.report), numbers(unknown)))
 	}
 	if len(cited) == 0 {
-		return s.note(Writing, fmt.Sprintf("section %d cites nothing", len(s.report)))
+		return s.note(Writing, whatCites, fmt.Sprintf("section %d cites nothing", len(s.report)))
 	}
 	return nil
 }

@@ -51,12 +51,12 @@ func (s *state) write() error {
 // wrote ends the writing.
 func (s *state) wrote(reason string) error {
 	if reason != writtenTool {
-		if err := s.note(Writing, "the writing was ended: "+reason); err != nil {
+		if err := s.note(Writing, whatBudget, "the writing was ended: "+reason); err != nil {
 			return err
 		}
 	}
 	if len(s.report) == 0 {
-		if err := s.note(Writing, "no section was written"); err != nil {
+		if err := s.note(Writing, whatNothing, "no section was written"); err != nil {
 			return err
 		}
 	}
@@ -87,11 +87,14 @@ func (s *state) writer() part {
 	}
 }
 
+// errNoNumber says that nothing was asked for.
+var errNoNumber = errors.New("there is no number; name the summaries that the outline cites for the section")
+
 // retrieve gives summaries by their numbers. Numbers that nobody has given are
 // an error, which comes with what there is.
 func (s *state) retrieve(_ context.Context, in retrieveArguments) (string, error) {
 	if len(in.ID) == 0 {
-		return "", errors.New("there is no number; name the summaries that the outline cites for the section")
+		return "", errNoNumber
 	}
 	var ids, unknown []int
 	for _, n := range in.ID {
@@ -187,7 +190,7 @@ func (s *state) salvage(turn string) error {
 	if _, err := s.add(s.ctx, writeArguments{text}); err != nil {
 		return nil // there is nothing in it
 	}
-	if err := s.note(Writing, fmt.Sprintf("section %d has no end; what there is of it was kept", len(s.report)+1)); err != nil {
+	if err := s.note(Writing, whatEnd, fmt.Sprintf("section %d has no end; what there is of it was kept", len(s.report)+1)); err != nil {
 		return err
 	}
 	return s.written(text)
@@ -234,7 +237,7 @@ func (s *state) conclude() error {
 		return err
 	}
 	if s.answer = strings.TrimSpace(end.answer); s.answer == "" {
-		if err := s.note(Answering, "there is no answer: "+words(end.reason)); err != nil {
+		if err := s.note(Answering, whatNothing, "there is no answer: "+words(end.reason)); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,241 @@
+package research_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"stopgap/internal/research"
+	"stopgap/internal/research/researchtest"
+	"stopgap/internal/trace"
+	"stopgap/models"
+	"stopgap/tools"
+)
+
+const (
+	manySections = 20
+	eachSection  = 10 // pages
+)
+
+// library is a research of 200 pages, each of which marks its own words, those
+// of its evidence and those of its summary.
+func library() (*researchtest.Researcher, shelf) {
+	pages := shelf{}
+	r := &researchtest.Researcher{Answer: "Two hundred."}
+	n := 0
+	for i := range manySections {
+		s := researchtest.Section{Title: fmt.Sprintf("Part %d", i+1), Brief: true}
+		for range eachSection {
+			n++
+			p := researchtest.Page{
+				URL: fmt.Sprintf("page-%d.md", n), Goal: fmt.Sprintf("what page number %d tells of the matter", n),
+				Evidence: fmt.Sprintf("evidence%d. %s", n, strings.Repeat("It is so and not otherwise. ", 8)),
+				Summary:  fmt.Sprintf("summary%d. %s", n, strings.Repeat("That says how it is. ", 12)),
+				Claim:    fmt.Sprintf("Claim %d.", n),
+			}
+			pages[p.URL] = research.Page{
+				Title: fmt.Sprintf("Page %d", n),
+				Text:  fmt.Sprintf("text%d. %s%s", n, strings.Repeat("Much is told here. ", 150), p.Evidence),
+			}
+			s.Pages = append(s.Pages, p)
+		}
+		r.Sections = append(r.Sections, s)
+	}
+	return r, pages
+}
+
+// A request is what a model was asked, and how much it may write.
+type request struct {
+	prompt string
+	max    int
+}
+
+// A listener is a model whose requests are kept.
+type listener struct {
+	models.Model
+	mu       sync.Mutex
+	requests []request
+}
+
+func (l *listener) Stream(ctx context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
+	var b strings.Builder
+	for _, s := range req.Prompt {
+		b.WriteString(s.Text)
+	}
+	l.mu.Lock()
+	l.requests = append(l.requests, request{b.String(), req.MaxTokens})
+	l.mu.Unlock()
+	return l.Model.Stream(ctx, req)
+}
+
+// Two hundred summaries in a context of 32 000 tokens and in one of 8 000: no
+// prompt comes near it, and each has the summaries that its phase needs at that
+// moment and no others.
+func TestTwoHundredSummaries(t *testing.T) {
+	for _, window := range []int{32_000, 8_000} {
+		t.Run(strconv.Itoa(window), func(t *testing.T) {
+			author, pages := library()
+			model := &listener{Model: author.Author()}
+			r := newResearch(t, model, pages)
+			r.Runner.Context = window
+			r.Limits = research.Limits{Pages: 500, Plan: research.Budget{Turns: 1000}, Write: research.Budget{Turns: 1000}}
+			events, ended := run(t, r)
+			for _, ev := range events {
+				if n, ok := ev.(research.Noted); ok {
+					t.Errorf("the log says: %s: %s", n.Phase, n.Text)
+				}
+			}
+			if ended.Summaries != manySections*eachSection || ended.Sections != manySections || ended.Answer != author.Answer || ended.Partial {
+				t.Errorf("%d summaries, %d sections, %q", ended.Summaries, ended.Sections, ended.Answer)
+			}
+			longest := map[string]int{}
+			for _, q := range model.requests {
+				kind := kindOf(q.prompt)
+				n := tools.EstimateTokens(q.prompt)
+				longest[kind] = max(longest[kind], n)
+				if n+q.max > window {
+					t.Errorf("a prompt of the phase %s has %d tokens and %d to write, of %d", kind, n, q.max, window)
+				}
+			}
+			t.Logf("tokens of the longest prompt of %d: %v", window, longest)
+			if len(longest) != 5 {
+				t.Errorf("the phases: %v", longest)
+			}
+			needed(t, r.Folder, model.requests)
+		})
+	}
+}
+
+// kindOf names a prompt by what only its instructions say.
+func kindOf(prompt string) string {
+	instructions, rest, _ := strings.Cut(prompt, "<|im_end|>")
+	for _, k := range [][2]string{{"- <write_outline>:", "plan"}, {"- <write_terminate>:", "write"}, {"Write the whole outline anew", "outline"}} {
+		if strings.Contains(instructions, k[0]) {
+			return k[1]
+		}
+	}
+	if strings.Contains(rest, "\n\nThe report:\n") {
+		return "answer"
+	}
+	return "read"
+}
+
+// marked are the numbers that stand behind a mark, in their order.
+func marked(text, mark string) []int {
+	var out []int
+	for _, m := range regexp.MustCompile(`\b`+mark+`([0-9]+)\b`).FindAllStringSubmatch(text, -1) {
+		if n, _ := strconv.Atoi(m[1]); !slices.Contains(out, n) { // digits
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// needed looks at every prompt for the words of every summary, of every evidence
+// and of every page. What a phase needs is:
+//
+//   - to read: one page, and no summary;
+//   - to plan: the summaries since the last outline, without their evidence;
+//   - to outline: the same;
+//   - to write: the summaries that the outline cites for the section at hand;
+//   - to answer: none, for the report has them.
+func needed(t *testing.T, folder string, requests []request) {
+	t.Helper()
+	covered, read, section := 0, 0, 0 // what outlines have, what was read, what was written
+	for i, q := range requests {
+		summaries, evidence, texts := marked(q.prompt, "summary"), marked(q.prompt, "evidence"), marked(q.prompt, "text")
+		from, to := 1, 0 // the summaries that may stand in the prompt
+		switch kind := kindOf(q.prompt); kind {
+		case "read":
+			read++
+			if !slices.Equal(texts, []int{read}) || !slices.Equal(evidence, texts) || len(summaries) > 0 {
+				t.Fatalf("request %d, reading page %d: texts %v, evidence %v, summaries %v", i+1, read, texts, evidence, summaries)
+			}
+			continue
+		case "plan":
+			covered = max(covered, lastCited(q.prompt))
+			from, to, evidence = covered+1, read, append(evidence, texts...)
+		case "outline":
+			from, to, evidence = covered+1, read, append(evidence, texts...)
+			covered = max(covered, lastOf(summaries))
+		case "write":
+			section = strings.Count(q.prompt, "\n   … ")
+			from, to, evidence = section*eachSection+1, (section+1)*eachSection, texts
+		case "answer":
+			evidence = append(evidence, texts...)
+		}
+		if len(evidence) > 0 {
+			t.Errorf("request %d, %s: has the pages' own words: %v", i+1, kindOf(q.prompt), evidence)
+		}
+		for _, n := range summaries {
+			if n < from || n > to {
+				t.Errorf("request %d, %s: has summary %d, and needs %d to %d", i+1, kindOf(q.prompt), n, from, to)
+			}
+		}
+	}
+	if read != manySections*eachSection || section != manySections {
+		t.Errorf("%d pages were read and %d sections written", read, section)
+	}
+	journals, err := filepath.Glob(filepath.Join(folder, "journals", "*.trace"))
+	if err != nil || len(journals) == 0 {
+		t.Fatalf("%d journals, %v", len(journals), err)
+	}
+	inJournals(t, journals, requests)
+}
+
+// lastCited is the highest number that the outline of a planner's prompt cites.
+func lastCited(prompt string) int {
+	_, outline, _ := strings.Cut(prompt, "\n\nThe outline so far:\n")
+	outline, _, _ = strings.Cut(outline, "\n\n")
+	n := 0
+	for _, m := range regexp.MustCompile(`[0-9]+(?:[,\]])`).FindAllString(outline, -1) {
+		k, _ := strconv.Atoi(m[:len(m)-1]) // digits
+		n = max(n, k)
+	}
+	return n
+}
+
+func lastOf(list []int) int {
+	if len(list) == 0 {
+		return 0
+	}
+	return slices.Max(list)
+}
+
+// inJournals asserts that the journals have each prompt that was looked at, but
+// for those with which pages are read.
+func inJournals(t *testing.T, journals []string, requests []request) {
+	t.Helper()
+	asked := map[string]bool{}
+	for _, q := range requests {
+		if kindOf(q.prompt) != "read" {
+			asked[q.prompt] = true
+		}
+	}
+	for _, path := range journals {
+		runs, err := trace.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range runs {
+			p, err := trace.NewDeck(runs).Prompt(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !asked[p] {
+				t.Errorf("%s: nobody saw the prompt %.200q", filepath.Base(path), p)
+			}
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(journals[0])); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the journals: %v, %v", info.Mode(), err)
+	}
+}
