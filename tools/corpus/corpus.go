@@ -153,7 +153,7 @@ func open(ctx context.Context, src *source, path string, cfg Config) (*Index, er
 			err = &NoDocumentsError{Path: cfg.Path, Skipped: x.stats.Skipped}
 		}
 		if err == nil && cfg.Embedder != nil {
-			e := &embedding{db: db, embedder: cfg.Embedder, report: cfg.Progress, stats: &x.stats}
+			e := &embedding{db: db, path: path, embedder: cfg.Embedder, report: cfg.Progress, stats: &x.stats}
 			err = e.run(ctx)
 		}
 		if err == nil {

@@ -21,13 +21,18 @@ const (
 	sameModel = 0.999
 )
 
+// errAnotherModel says whose vectors are in the index now.
+var errAnotherModel = errors.New("another process gives it vectors of another model")
+
 // noteModel says why all vectors were made anew.
 const noteModel = "the vectors were of another model"
 
 // An embedding gives vectors to the passages that have none.
 type embedding struct {
 	db       *sql.DB
+	path     string // of the index
 	embedder Embedder
+	probe    []byte // the vector of probeText in the index
 	report   func(Progress)
 	progress Progress
 	stats    *Stats
@@ -72,6 +77,20 @@ func (e *embedding) run(ctx context.Context) error {
 	})
 }
 
+// alone makes sure that the vectors of the index are still those of this model:
+// vectors of two models cannot be compared.
+func (e *embedding) alone(ctx context.Context, conn *sql.Conn) error {
+	var ours bool
+	const same = "SELECT embedder = ? AND probe = ? FROM meta"
+	if err := conn.QueryRowContext(ctx, same, e.embedder.Name(), e.probe).Scan(&ours); err != nil {
+		return err
+	}
+	if !ours {
+		return &IndexError{Path: e.path, Err: errAnotherModel}
+	}
+	return nil
+}
+
 // settle throws the vectors of another model away. The name alone does not tell:
 // a model may be pulled again.
 func (e *embedding) settle(ctx context.Context) error {
@@ -85,12 +104,14 @@ func (e *embedding) settle(ctx context.Context) error {
 		return err
 	}
 	old := decodeVector(probe)
+	e.probe = probe
 	if name == e.embedder.Name() && len(old) == len(list[0]) && cosine(old, list[0]) >= sameModel {
 		return nil
 	}
 	if name != "" {
 		e.stats.Rebuilt = noteModel
 	}
+	e.probe = encodeVector(list[0])
 	return e.write(ctx, func(conn *sql.Conn) error {
 		if _, err := conn.ExecContext(ctx, "DELETE FROM embedded"); err != nil {
 			return err
@@ -98,7 +119,7 @@ func (e *embedding) settle(ctx context.Context) error {
 		if _, err := conn.ExecContext(ctx, "DELETE FROM vectors"); err != nil {
 			return err
 		}
-		_, err := conn.ExecContext(ctx, "UPDATE meta SET embedder = ?, probe = ?", e.embedder.Name(), encodeVector(list[0]))
+		_, err := conn.ExecContext(ctx, "UPDATE meta SET embedder = ?, probe = ?", e.embedder.Name(), e.probe)
 		return err
 	})
 }
@@ -156,6 +177,9 @@ func (e *embedding) batch(ctx context.Context, list []waiting) error {
 	}
 	e.stats.Embedded += len(texts)
 	return e.write(ctx, func(conn *sql.Conn) error {
+		if err := e.alone(ctx, conn); err != nil {
+			return err
+		}
 		for i, v := range vectors {
 			const insert = "INSERT INTO vectors(hash, vector) VALUES(?, ?) ON CONFLICT(hash) DO NOTHING"
 			if _, err := conn.ExecContext(ctx, insert, hashes[i], encodeVector(v)); err != nil {

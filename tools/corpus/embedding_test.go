@@ -256,6 +256,49 @@ func TestAnotherModel(t *testing.T) {
 	}
 }
 
+// TestTwoModels: vectors of two models never meet, whoever comes in between.
+func TestTwoModels(t *testing.T) {
+	cfg := newCorpus(t, topical)
+	first, second := newMeaning(), newMeaning()
+	second.name = "second"
+	second.topics[0], second.topics[1] = second.topics[1], second.topics[0] // as long, and about something else
+	var notices []error
+	cfg.Embedder, cfg.Notice = first, func(err error) { notices = append(notices, err) }
+	x := mustOpen(t, cfg)
+	other := Config{Path: cfg.Path, Index: cfg.Index, Embedder: second}
+	y := mustOpen(t, other)
+	if got := ids(t, y, "boat"); !strings.HasPrefix(got, "sea.md") {
+		t.Errorf("the second model finds %q", got)
+	}
+	if got := ids(t, x, "boat harbour"); !strings.HasPrefix(got, "other.md") || len(notices) != 1 || !errors.Is(notices[0], errAnotherModel) {
+		t.Errorf("with the vectors of another model %q, %v", got, notices)
+	}
+	write(t, cfg.Path, files{"new.md": "# New\n\nA boat is built."})
+	cfg.Embedder = &interrupted{first, func() { mustOpen(t, other) }}
+	_, err := Open(t.Context(), cfg)
+	if _, ok := errors.AsType[*IndexError](err); !ok || !errors.Is(err, errAnotherModel) {
+		t.Errorf("another model came meanwhile: %v", err)
+	}
+	if got := ids(t, mustOpen(t, other), "vessel"); !strings.Contains(got, "new.md") {
+		t.Errorf("the second model finds %q", got)
+	}
+}
+
+// An interrupted model lets something happen before its first vectors of
+// documents.
+type interrupted struct {
+	*meaning
+	before func()
+}
+
+func (m *interrupted) Embed(ctx context.Context, texts []string, query bool) ([][]float32, error) {
+	if before := m.before; before != nil && !query && texts[0] != probeText {
+		m.before = nil
+		before()
+	}
+	return m.meaning.Embed(ctx, texts, query)
+}
+
 // TestVersion: an index of another version is built anew, and says so.
 func TestVersion(t *testing.T) {
 	cfg := newCorpus(t, topical)

@@ -48,7 +48,13 @@ func (x *Index) fused(ctx context.Context, tx *sql.Tx, query []term, vector []fl
 	if err != nil {
 		return nil, err
 	}
-	list, err := candidates(ctx, tx, fuse(words, v.nearest(vector, depth)))
+	var near []ranked
+	if v.embedder == x.embedder.Name() {
+		near = v.nearest(vector, depth)
+	} else if x.notice != nil {
+		x.notice(&IndexError{Path: x.path, Err: errAnotherModel})
+	}
+	list, err := candidates(ctx, tx, fuse(words, near))
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,9 @@ const (
 	noteCorpus  = "the index file was made for another corpus"
 )
 
+// noteForeign: it is no index.
+const noteForeign = "foreign"
+
 // errForeign guards files that are not ours: an index path that was mistyped
 // must not cost the user a file.
 var errForeign = errors.New("the file exists and is no index of documents; name another")
@@ -128,6 +131,9 @@ func openStore(ctx context.Context, path, corpus string, chosen bool) (db *sql.D
 	changed, err := prepare(ctx, conn, corpus)
 	if note == "" {
 		note = changed
+	}
+	if errors.Is(err, errForeign) {
+		err = &IndexError{Path: path, Err: err}
 	}
 	return db, note, err
 }
@@ -209,7 +215,10 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 		if tables == 0 {
 			return "new", nil
 		}
-		if id != applicationID || version != schemaVersion {
+		switch {
+		case id != applicationID:
+			return noteForeign, nil
+		case version != schemaVersion:
 			return noteVersion, nil
 		}
 		var made string
@@ -230,6 +239,9 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 	// Another process may have done it while this one waited.
 	if state, err = current(); err != nil || state == "" {
 		return "", err
+	}
+	if state == noteForeign { // only the log beside the file has its tables
+		return "", errForeign
 	}
 	if state != "new" {
 		note = state

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -80,6 +81,36 @@ func TestIndexOfAnotherVersionOrCorpus(t *testing.T) {
 	}
 	if got := ids(t, y, "island harbour"); got != "a.md" {
 		t.Errorf("found %q", got)
+	}
+}
+
+// TestForeignDatabase: a database of somebody else is not touched, not even one
+// whose tables stand in the log beside it.
+func TestForeignDatabase(t *testing.T) {
+	cfg := newCorpus(t, files{"a.md": "island"})
+	db, err := sql.Open("sqlite", dataSource(cfg.Index))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		"PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0",
+		"CREATE TABLE documents(name TEXT)", "INSERT INTO documents VALUES('dear')",
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(cfg.Index); err != nil || info.Size() > 4096 {
+		t.Fatalf("the log is in the file: %v", err)
+	}
+	_, err = Open(t.Context(), cfg)
+	if _, ok := errors.AsType[*IndexError](err); !ok || !errors.Is(err, errForeign) {
+		t.Errorf("got %v", err)
+	}
+	var name string
+	if err := db.QueryRowContext(t.Context(), "SELECT name FROM documents").Scan(&name); err != nil || name != "dear" {
+		t.Errorf("%q, %v", name, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // 100 000 vectors of 384 numbers take 150 MB.
 type vectors struct {
 	changes  int64 // meta.changes when they were read
+	embedder string
 	width    int
 	values   []float32 // row after row
 	passages []int64   // their numbers
@@ -41,8 +42,8 @@ func readVectors(ctx context.Context, tx *sql.Tx) (*vectors, error) {
 	v := &vectors{}
 	var count int
 	var probe []byte
-	const sizes = "SELECT (SELECT count(*) FROM vectors), probe FROM meta"
-	if err := tx.QueryRowContext(ctx, sizes).Scan(&count, &probe); err != nil {
+	const sizes = "SELECT (SELECT count(*) FROM vectors), probe, embedder FROM meta"
+	if err := tx.QueryRowContext(ctx, sizes).Scan(&count, &probe, &v.embedder); err != nil {
 		return nil, err
 	}
 	v.width = len(probe) / 4
