@@ -170,7 +170,7 @@ func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	if c.Baseline, err = f.baselineOf(c.Configurations); err != nil {
 		return err
 	}
-	return a.runComparison(ctx, c, f, board)
+	return a.runComparison(ctx, s, c, f, board)
 }
 
 // seedsOf is what the seeds of a comparison follow from: the same for all of

@@ -38,7 +38,7 @@ func (v *compareBoard) Event(ev batch.Event) error {
 }
 
 // runComparison makes a comparison and tells what came of it.
-func (a *app) runComparison(ctx context.Context, c *compare.Comparison, f compareFlags, board *compareBoard) error {
+func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Comparison, f compareFlags, board *compareBoard) error {
 	if !board.quiet && !f.json || f.dryRun {
 		fmt.Fprintln(board, printable(planWords(c)))
 	}
@@ -67,7 +67,7 @@ func (a *app) runComparison(ctx context.Context, c *compare.Comparison, f compar
 	if errors.As(failed, new(*batch.FolderError)) {
 		return folderError(failed)
 	}
-	if err := a.drawComparison(c.Dir, f); err != nil {
+	if err := a.drawComparison(ctx, s, c.Dir, f); err != nil {
 		return err
 	}
 	switch {

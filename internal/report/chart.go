@@ -167,18 +167,3 @@ type slice struct {
 	From, Width percent
 	Words       string
 }
-
-// stack lays tallies end to end; whole is what the full width stands for.
-func stack(tallies []compare.Tally, colours map[string]int, whole int) []slice {
-	var out []slice
-	at := 0
-	for _, t := range tallies {
-		if t.N == 0 {
-			continue
-		}
-		s := scale{0, float64(max(whole, 1))}
-		out = append(out, slice{colours[t.Kind], s.at(float64(at)), s.at(float64(t.N)), fmt.Sprintf("%s: %d", words(t.Kind), t.N)})
-		at += t.N
-	}
-	return out
-}

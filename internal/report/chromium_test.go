@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -247,23 +248,31 @@ func run[T any](b *tab, expression string) T {
 	return v
 }
 
-// shoot keeps a picture of the page, or of what of it is at most 6000 pixels
-// from the top, where STOPGAP_SCREENSHOTS names a folder.
+// shoot takes a picture of the page, and where STOPGAP_SCREENSHOTS names a
+// folder, keeps the first 7000 pixels of it, 1400 in a file.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	size := run[[2]float64](b, "[innerWidth, Math.min(document.documentElement.scrollHeight, 6000)]")
-	var shot struct {
-		Data string `json:"data"`
-	}
-	b.result(b.call("Page.captureScreenshot", map[string]any{
-		"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1},
-	}), &shot)
-	png, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err != nil || len(png) < 1000 {
-		b.t.Fatalf("a picture of %d bytes, %v", len(png), err)
-	}
-	if dir := os.Getenv("STOPGAP_SCREENSHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+	size := run[[2]float64](b, "[innerWidth, document.documentElement.scrollHeight]")
+	dir := os.Getenv("STOPGAP_SCREENSHOTS")
+	for i := range 5 {
+		y := float64(i) * 1400
+		if y >= size[1] || i > 0 && dir == "" {
+			return
+		}
+		var shot struct {
+			Data string `json:"data"`
+		}
+		b.result(b.call("Page.captureScreenshot", map[string]any{
+			"format": "png", "captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": y, "width": size[0], "height": min(1400, size[1]-y), "scale": 1},
+		}), &shot)
+		png, err := base64.StdEncoding.DecodeString(shot.Data)
+		if err != nil || len(png) < 1000 {
+			b.t.Fatalf("a picture of %d bytes, %v", len(png), err)
+		}
+		if dir == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, i)), png, 0o644); err != nil {
 			b.t.Fatal(err)
 		}
 	}

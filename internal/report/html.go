@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
+	"iter"
 	"slices"
 
 	"stopgap/internal/compare"
@@ -33,7 +33,7 @@ func HTML(w io.Writer, r *compare.Report, runs Runs) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"visible": visible, "line": line, "inc": func(n int) int { return n + 1 }}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"visible": visible, "line": line, "capital": capital, "inc": func(n int) int { return n + 1 }}).Parse(pageText)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,6 @@ type page struct {
 
 	Title     string
 	Lead      string
-	Report    *compare.Report
 	Warnings  []string
 	Primary   string // its name, empty for none
 	Ruling    string
@@ -64,12 +63,12 @@ type page struct {
 	Problems  *problemChart
 	Pairs     []pairRow
 	PairPlot  []tick
-	Few       string
 	Measures  []measureGroup
 	Helps     []compare.Metric
 	Heads     []head
 	Items     []itemRow
 	Marks     []markWords
+	Method    string
 }
 
 // A head is a configuration as tables name it.
@@ -188,7 +187,7 @@ func newPage(r *compare.Report, data template.JS) *page {
 	p := &page{
 		Policy: "default-src 'none'; script-src " + hash(scriptText) + "; style-src " + hash(styleText) + "; img-src data:; base-uri 'none'; form-action 'none'",
 		Style:  template.CSS(styleText), Script: template.JS(scriptText), Data: data,
-		Title: title(r), Lead: lead(r), Report: r, Heads: heads(r),
+		Title: title(r), Lead: lead(r), Heads: heads(r), Method: method(r),
 	}
 	for _, w := range r.Warnings {
 		p.Warnings = append(p.Warnings, line(w))
@@ -218,6 +217,25 @@ func lead(r *compare.Report) string {
 		s += ", scored by " + line(m.Name)
 	}
 	return s
+}
+
+// method says how the numbers came to be.
+func method(r *compare.Report) string {
+	s := line(r.Data) + " (" + line(r.Shape) + ")"
+	if r.Date != "" {
+		s += "; the prompts tell " + line(r.Date)
+	}
+	if r.Judge != "" {
+		s += "; judged by " + line(r.Judge)
+	}
+	s += ". "
+	if b := r.Bootstrap; b.Draws > 0 {
+		s += fmt.Sprintf("Intervals and probabilities come from %d bootstrap draws over items, seed %d. ", b.Draws, b.Seed)
+	}
+	if len(r.Configurations) > 1 {
+		s += "Rollouts have the same seeds in every configuration. "
+	}
+	return s + "Drawn by stopgap, from the runs alone."
 }
 
 func heads(r *compare.Report) []head {
@@ -275,39 +293,65 @@ func newScatter(r *compare.Report, m *compare.Metric, heads []head) *scatterChar
 	return c
 }
 
+// problems gives, for each kind of problem that there is, how many each
+// configuration has, in the order of the report.
+func problems(r *compare.Report) iter.Seq2[string, []int] {
+	var kinds []string
+	counts := map[string][]int{}
+	for i, c := range r.Configurations {
+		for _, t := range c.Problems {
+			if counts[t.Kind] == nil {
+				kinds = append(kinds, t.Kind)
+				counts[t.Kind] = make([]int, len(r.Configurations))
+			}
+			counts[t.Kind][i] = t.N
+		}
+	}
+	return func(yield func(string, []int) bool) {
+		for _, k := range kinds {
+			if !yield(words(k), counts[k]) {
+				return
+			}
+		}
+	}
+}
+
 func newProblems(r *compare.Report, heads []head) *problemChart {
 	c := &problemChart{Header: heads}
-	places, most := map[string]int{}, 0
-	for _, conf := range r.Configurations {
-		sum := 0
-		for _, t := range conf.Problems {
-			if _, ok := places[t.Kind]; !ok {
-				places[t.Kind] = len(c.Kinds)
-				c.Kinds = append(c.Kinds, kind{len(c.Kinds) % problemColours, words(t.Kind), make([]int, len(heads))})
-			}
-			sum += t.N
+	totals := make([]int, len(heads))
+	for name, counts := range problems(r) {
+		c.Kinds = append(c.Kinds, kind{len(c.Kinds) % problemColours, name, counts})
+		for i, n := range counts {
+			totals[i] += n
 		}
-		most = max(most, sum)
 	}
+	most := slices.Max(append(totals, 0))
 	if most == 0 {
 		return nil
 	}
-	colour := maps.Clone(places)
-	for k, i := range colour {
-		colour[k] = i % problemColours
-	}
 	for i, conf := range r.Configurations {
-		row := problemRow{Head: heads[i], Slices: stack(conf.Problems, colour, most)}
-		for _, t := range conf.Problems {
-			row.Total += t.N
-			c.Kinds[places[t.Kind]].Counts[i] = t.N
-		}
+		row := problemRow{Head: heads[i], Slices: c.stack(i, most), Total: totals[i]}
 		if conf.Done > 0 {
 			row.Each = number(float64(row.Total)/float64(conf.Done), compare.Count) + " a run"
 		}
 		c.Rows = append(c.Rows, row)
 	}
 	return c
+}
+
+// stack lays the problems of a configuration end to end; whole is what the full
+// width stands for.
+func (c *problemChart) stack(n, whole int) []slice {
+	var out []slice
+	at, s := 0, scale{0, float64(whole)}
+	for _, k := range c.Kinds {
+		if k.Counts[n] == 0 {
+			continue
+		}
+		out = append(out, slice{k.Colour, s.at(float64(at)), s.at(float64(k.Counts[n])), fmt.Sprintf("%s: %d", k.Name, k.Counts[n])})
+		at += k.Counts[n]
+	}
+	return out
 }
 
 func (p *page) pairs(r *compare.Report, m *compare.Metric) {
@@ -431,14 +475,14 @@ func (p *page) items(r *compare.Report) {
 	seen := map[verdict]bool{}
 	for i := range r.Items {
 		it := &r.Items[i]
-		row := itemRow{Number: i + 1, Question: head240(line(it.Question))}
+		row := itemRow{Number: i + 1, Question: shortened(line(it.Question))}
 		for _, a := range it.Answers {
 			if row.Gold != "" {
 				row.Gold += " · "
 			}
-			row.Gold += head240(line(a))
+			row.Gold += shortened(line(a))
 		}
-		row.Gold = head240(row.Gold)
+		row.Gold = shortened(row.Gold)
 		for c := range r.Configurations {
 			cell := itemCell{Number: c}
 			var all []verdict
@@ -465,8 +509,8 @@ func (p *page) items(r *compare.Report) {
 	}
 }
 
-// head240 cuts a line for a table.
-func head240(s string) string {
+// shortened cuts a line for a table.
+func shortened(s string) string {
 	if r := []rune(s); len(r) > 240 {
 		return string(r[:239]) + "…"
 	}

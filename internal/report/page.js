@@ -101,7 +101,7 @@
     if (!on) return;
     const line = make("tr", "detail");
     line.append(make("td"));
-    line.firstChild.colSpan = data.configurations.length + 2;
+    line.firstChild.colSpan = data.configurations.length + 1;
     row.after(line);
     draw(line, i);
   }
@@ -173,7 +173,7 @@
     box.append(make("b", "", source), pre);
     show(pre, text);
     const length = text.head.length + text.tail.length, lines = (text.head + text.tail).split("\n").length;
-    if (length > 1400 || lines > 16) {
+    if (length > (source === "template" ? 500 : 1400) || lines > (source === "template" ? 8 : 16)) {
       box.classList.add("clipped");
       const more = make("button", "more", "Show all of it");
       more.type = "button";

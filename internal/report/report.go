@@ -18,8 +18,8 @@ import (
 // Runs reads a run's segments from its journal.
 type Runs func(run *compare.Run) ([]compare.Segment, error)
 
-// JSON writes the report as it is, indented. What is not measured is left out.
-func JSON(w io.Writer, r *compare.Report) error {
+// JSON writes a report, or its times, as it is, indented.
+func JSON[T compare.Report | compare.Times](w io.Writer, r *T) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")

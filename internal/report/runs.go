@@ -13,11 +13,14 @@ import (
 	"stopgap/template"
 )
 
+// Longest is how many bytes of a text a page has, at most. It is good for Runs
+// to leave out what is more.
+const Longest = 8 << 10
+
 // What a page takes of the runs, in bytes.
 const (
 	budget    = 12 << 20 // of all texts, as far as that goes
-	longest   = 8 << 10  // a text, at first
-	shortest  = 512      // where there are too many
+	shortest  = 512      // a text, where there are too many
 	overgrown = 4 * budget
 )
 
@@ -100,7 +103,7 @@ type texts struct {
 	size  int // bytes of all
 }
 
-func newTexts() *texts { return &texts{place: map[[sha256.Size]byte]int{}, most: longest} }
+func newTexts() *texts { return &texts{place: map[[sha256.Size]byte]int{}, most: Longest} }
 
 // add gives the place of a text, of which some may be left out already.
 func (t *texts) add(c cut) int {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"stopgap/internal/compare"
@@ -154,4 +155,10 @@ func plural(n int, noun string) string {
 		noun += "s"
 	}
 	return thousands(strconv.Itoa(n)) + " " + noun
+}
+
+// capital begins a sentence or a heading.
+func capital(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
