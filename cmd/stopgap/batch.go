@@ -153,6 +153,7 @@ func (a *app) dataset(s *settings, f batchFlags) (*batch.Dataset, error) {
 	case len(data.Items) == 0:
 		return nil, &usageError{&batch.DataError{Path: f.data, Err: batch.ErrEmpty}, "every line is broken"}
 	}
+	s.functions = functionsOf(data)
 	return data, nil
 }
 
@@ -221,7 +222,7 @@ func (a *app) crew(ctx context.Context, cmd *cobra.Command, s *settings, refs []
 	first := c.servers[0]
 	c.configuration, err = batch.NewConfiguration(name, first.About.Text, first.Runner, first.Task)
 	if err == nil {
-		err = checkRun(ctx, first)
+		err = checkRun(ctx, first, s.functions)
 	}
 	if err != nil {
 		c.close()
@@ -256,12 +257,17 @@ func modelName(k *kit) string {
 }
 
 // checkRun refuses what no rollout could begin with.
-func checkRun(ctx context.Context, s *batch.Server) error {
+func checkRun(ctx context.Context, s *batch.Server, functions *batch.Item) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	task := s.Task
+	r, task := *s.Runner, s.Task
 	task.Question = "?"
-	for ev, err := range s.Runner.Run(ctx, task) {
+	if functions != nil {
+		if err := functions.Equip(&r, &task); err != nil {
+			return err
+		}
+	}
+	for ev, err := range r.Run(ctx, task) {
 		if _, ok := ev.(runner.Started); ok || ev != nil {
 			return nil
 		}

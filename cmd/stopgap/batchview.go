@@ -150,17 +150,27 @@ func inOneLine(s string) string {
 // batchSummary prints how the rollouts ended, how right the answers are, and
 // where they stand.
 func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
-	gold := map[string][]string{}
-	for _, it := range b.Data.Items {
-		gold[it.ID] = it.Answers
+	items := map[string]*batch.Item{}
+	for i := range b.Data.Items {
+		items[b.Data.Items[i].ID] = &b.Data.Items[i]
 	}
 	endings := map[runner.Termination]int{}
 	scored, exact, contained, f1 := 0, 0, 0, 0.0
+	judged, right, strict := 0, 0, 0
 	err := b.Results(func(r batch.Result) error {
 		if !r.Failed() {
 			endings[r.Termination]++
 		}
-		if want := gold[r.Item]; len(want) > 0 {
+		if s, ok := items[r.Item].Score(&r); ok {
+			judged++
+			if s.Right {
+				right++
+			}
+			if s.Strict {
+				strict++
+			}
+		}
+		if want := items[r.Item].Answers; len(want) > 0 {
 			scored++
 			if match.Exact(r.Answer, want) {
 				exact++
@@ -177,7 +187,7 @@ func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
 	}
 	parts := []string{fmt.Sprintf("%d of %d rollouts", end.Done, end.Done+end.Missing)}
 	for _, t := range []runner.Termination{
-		runner.TermAnswered, runner.TermAnsweredForced, runner.TermNoAnswer, runner.TermTurnLimit, runner.TermTokenLimit,
+		runner.TermAnswered, runner.TermAnsweredForced, runner.TermCalled, runner.TermNoAnswer, runner.TermTurnLimit, runner.TermTokenLimit,
 		runner.TermDeadline, runner.TermLoop, runner.TermFormatError,
 	} {
 		if n := endings[t]; n > 0 {
@@ -190,6 +200,9 @@ func (a *app) batchSummary(b *batch.Batch, end batch.Ended) error {
 	if scored > 0 {
 		parts = append(parts, fmt.Sprintf("exact match %d of %d (%.1f %%), contained %d of %d, F1 %.1f %%",
 			exact, scored, 100*float64(exact)/float64(scored), contained, scored, 100*f1/float64(scored)))
+	}
+	if judged > 0 {
+		parts = append(parts, fmt.Sprintf("calls right %d of %d (%.1f %%), as they were spelled %d", right, judged, 100*float64(right)/float64(judged), strict))
 	}
 	parts = append(parts, duration(end.Duration))
 	_, err = fmt.Fprintf(a.stdout, "%s\nresults: %s\n", printable(strings.Join(parts, " · ")), printable(b.Dir+"/"+batch.ResultsName))

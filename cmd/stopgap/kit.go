@@ -142,6 +142,9 @@ func pairs(list []string) map[string]string {
 func (k *kit) equip(ctx context.Context, a *app, s *settings) error {
 	k.approver = &approver{app: a, yes: s.yes}
 	k.workshop = &workshop{settings: s, app: a, wanted: s.tools, model: k.ask, room: k.room}
+	if s.functions != nil {
+		return k.equipByItem(s)
+	}
 	list, err := k.workshop.tools(ctx)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const sampleCorpus = "sample"
 // the user named others, or none, or other tools: it knows nothing by itself. That it does is
 // told.
 func (a *app) defaultCorpus(ctx context.Context, s *settings) error {
-	if s.corpus != "" || len(s.tools) > 0 || s.origins["corpus"].Place != config.Default {
+	if s.functions != nil || s.corpus != "" || len(s.tools) > 0 || s.origins["corpus"].Place != config.Default {
 		return nil
 	}
 	ref, _, err := a.chooseModel(ctx, s)

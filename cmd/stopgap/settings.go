@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"stopgap/internal/batch"
 	"stopgap/internal/config"
 	"stopgap/models"
 	"stopgap/tools/corpus"
@@ -55,6 +56,9 @@ type settings struct {
 	pythonEndpoints []string
 	unsafePython    bool
 	yes             bool // tools with side effects need not ask; never a setting
+	// functions is the first question of a dataset whose questions bring functions
+	// of their own: there are no other tools. It is never a setting.
+	functions *batch.Item
 
 	toolChoice   string
 	constrain    bool
