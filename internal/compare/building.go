@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -17,7 +16,7 @@ var resampling = stats.Resampling{Seed: 1, Draws: 10_000, Level: 0.95}
 // The orders in which kinds are counted.
 var (
 	terminations = []runner.Termination{
-		runner.TermAnswered, runner.TermAnsweredForced, runner.TermNoAnswer, runner.TermTurnLimit, runner.TermTokenLimit,
+		runner.TermAnswered, runner.TermAnsweredForced, runner.TermCalled, runner.TermNoAnswer, runner.TermTurnLimit, runner.TermTokenLimit,
 		runner.TermDeadline, runner.TermLoop, runner.TermFormatError, runner.TermServerError,
 	}
 	problemKinds = []template.ProblemKind{
@@ -30,7 +29,7 @@ var (
 func (rd *reading) report() *Report {
 	p := rd.plan
 	r := &Report{
-		Data: p.Data, Shape: p.Shape, Date: p.Date, Rollouts: p.Rollouts, Seeds: p.Seeds, Baseline: p.Baseline,
+		Data: p.Data, Shape: p.Shape, Date: p.Date, Rollouts: p.Rollouts, Seeds: p.Seeds, Baseline: p.Baseline, Judge: p.Judge,
 		Bootstrap: Bootstrap{resampling.Seed, resampling.Draws, resampling.Level}, Items: []Item{},
 	}
 	for i, it := range rd.items {
@@ -52,9 +51,10 @@ func (rd *reading) report() *Report {
 }
 
 // primary chooses the metric that the comparison is about: the one that was
-// asked for, else exact match, else the judge's word, as far as it is there.
+// asked for, else exact match, right calls or the judge's word, the first that is
+// there.
 func (r *Report) primary(asked string) string {
-	for _, key := range []string{asked, exactMatch, judged} {
+	for _, key := range []string{asked, exactMatch, rightCalls, judged} {
 		for c := range len(r.runs()) {
 			if slices.ContainsFunc(r.values(c, key), func(v *float64) bool { return v != nil }) {
 				return key
@@ -271,49 +271,5 @@ func (r *Report) trim() {
 			l := list(&r.Configurations[c])
 			*l = slices.DeleteFunc(*l, func(t Tally) bool { return !used[t.Kind] })
 		}
-	}
-}
-
-// warn says what limits the report.
-func (r *Report) warn() {
-	say := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
-	for i := range r.Configurations {
-		c := &r.Configurations[i]
-		if all := c.Done + c.Missing; c.Missing > 0 {
-			say("%s: %d of %d rollouts have not been made", c.Name, c.Missing, all)
-		}
-		if c.Failed > 0 {
-			say("%s: %d of %d rollouts ended by an error and count as wrong", c.Name, c.Failed, c.Done)
-		}
-	}
-	gold, documents, damaged := 0, 0, 0
-	for i := range r.Items {
-		it := &r.Items[i]
-		gold += int(share(len(it.Answers) > 0))
-		documents += int(share(len(it.Documents) > 0))
-		for c := range it.Runs {
-			for _, run := range it.Runs[c] {
-				if run != nil && run.Damaged != "" {
-					damaged++
-					if damaged <= 5 {
-						say("%s cannot be read: %s", run.Journal, run.Damaged)
-					}
-				}
-			}
-		}
-	}
-	if damaged > 5 {
-		say("%d more journals cannot be read", damaged-5)
-	}
-	switch n := len(r.Items); {
-	case n == 0:
-		say("no question has been asked yet")
-	case gold == 0:
-		say("the dataset has no gold answers: what is right is not measured")
-	case gold < n:
-		say("%d of %d items have no gold answer and are not scored", n-gold, n)
-	}
-	if n := len(r.Items); documents > 0 && documents < n {
-		say("%d of %d items name no documents; citations are scored on the others", n-documents, n)
 	}
 }

@@ -28,6 +28,7 @@ type Comparison struct {
 	Primary        string // a key of Primaries; empty leaves it to the data
 	Baseline       int    // a place in Configurations
 	Patience       time.Duration
+	JudgedBy       string // the judge's name; empty for no judge
 
 	plan    *Plan
 	ledgers []*batch.Ledger
@@ -128,7 +129,7 @@ func (c *Comparison) Close() {
 func (c *Comparison) newPlan() (*Plan, error) {
 	p := &Plan{
 		Version: planVersion, Data: filepath.Base(c.Data.Path), Digest: digest(c.Data.Items), Shape: string(c.Data.Shape),
-		First: c.First, Rollouts: max(c.Rollouts, 1), Date: c.Date, Seeds: c.Seeds, Primary: c.Primary, Baseline: c.Baseline,
+		First: c.First, Rollouts: max(c.Rollouts, 1), Date: c.Date, Seeds: c.Seeds, Primary: c.Primary, Baseline: c.Baseline, Judge: c.JudgedBy,
 	}
 	seen := map[string]string{}
 	for _, cand := range c.Configurations {

@@ -15,13 +15,25 @@ import (
 	"stopgap/tools"
 )
 
-// Facts are what a journal tells of a run beside its outcome.
+// facts are what a journal tells of a run beside its outcome.
 type facts struct {
 	attempts int // calls, with those that could not be read
 	strict   int // calls that are spelled as the format asks and fit
 	valid    int // the same after repairs
 	problems map[template.ProblemKind]int
 	seen     []cite.Document
+	calls    map[place]called
+	faulty   map[int]bool // turns with a call that does not fit
+	results  []string
+}
+
+// A place is that of a call in its run.
+type place struct{ turn, index int }
+
+// A called is a call that was read.
+type called struct {
+	repaired bool
+	status   tools.Status // empty where nobody makes calls, see runner.Runner.CallsEnd
 }
 
 // errNoRun says that a journal has no run with an end.
@@ -51,10 +63,7 @@ func readFacts(file string) (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &facts{problems: map[template.ProblemKind]int{}}
-	type place struct{ turn, index int }
-	called := map[place]bool{} // whether the call had to be repaired
-	var results []string
+	f := &facts{problems: map[template.ProblemKind]int{}, calls: map[place]called{}, faulty: map[int]bool{}}
 	for _, rec := range runs[at].Records {
 		if rec.Kind == (runner.Text{}).Kind() { // most of them
 			continue
@@ -63,29 +72,44 @@ func readFacts(file string) (*facts, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch ev := ev.(type) {
-		case runner.Stopped:
-			for _, p := range ev.Problems {
-				f.problems[p.Kind]++
-				if slices.Contains(unread, p.Kind) {
-					f.attempts++
-				}
-			}
-		case runner.Called:
-			f.attempts++
-			called[place{ev.Turn, ev.Index}] = len(ev.Repairs) > 0
-		case runner.Returned:
-			results = append(results, ev.Content)
-			if repaired, ok := called[place{ev.Turn, ev.Index}]; ok && ev.Status != tools.UnknownTool && ev.Status != tools.BadArguments {
-				f.valid++
-				if !repaired {
-					f.strict++
-				}
-			}
+		f.take(ev)
+	}
+	f.attempts += len(f.calls)
+	for at, c := range f.calls {
+		if c.status == tools.UnknownTool || c.status == tools.BadArguments || c.status == "" && f.faulty[at.turn] {
+			continue
+		}
+		f.valid++
+		if !c.repaired {
+			f.strict++
 		}
 	}
-	f.seen = cite.Seen(results)
+	f.seen, f.results = cite.Seen(f.results), nil
 	return f, nil
+}
+
+// take takes what an event tells.
+func (f *facts) take(ev runner.Event) {
+	switch ev := ev.(type) {
+	case runner.Stopped:
+		for _, p := range ev.Problems {
+			f.problems[p.Kind]++
+			if slices.Contains(unread, p.Kind) {
+				f.attempts++
+			}
+			if p.Kind == template.UnknownTool || p.Kind == template.BadArguments {
+				f.faulty[ev.Turn] = true
+			}
+		}
+	case runner.Called:
+		f.calls[place{ev.Turn, ev.Index}] = called{repaired: len(ev.Repairs) > 0}
+	case runner.Returned:
+		f.results = append(f.results, ev.Content)
+		if c, ok := f.calls[place{ev.Turn, ev.Index}]; ok {
+			c.status = ev.Status
+			f.calls[place{ev.Turn, ev.Index}] = c
+		}
+	}
 }
 
 // unread are the problems that stand in the place of a call.

@@ -10,6 +10,7 @@ const (
 	exactMatch = "exact_match"
 	f1         = "f1"
 	judged     = "judge"
+	rightCalls = "right_calls"
 	tokens     = "tokens"
 	seconds    = "seconds"
 )
@@ -27,6 +28,10 @@ func metrics(k int) []Metric {
 			Help: "words that the answer shares with a gold answer, as SQuAD counts them"},
 		{Key: judged, Name: "judge", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
 			Help: "a model finds the answer right"},
+		{Key: rightCalls, Name: "right calls", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
+			Help: "the calls are right by BFCL's rules, after the spelling was repaired"},
+		{Key: "right_calls_strict", Name: "right calls, strict", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
+			Help: "the same without any repair"},
 		{Key: "citation_recall", Name: "citation recall", Group: Quality, Unit: Share, Higher: true, Paired: true,
 			Help: "the part of the gold documents that the answer cites"},
 		{Key: "citation_precision", Name: "citation precision", Group: Quality, Unit: Share, Higher: true,
@@ -34,7 +39,7 @@ func metrics(k int) []Metric {
 		{Key: "evidence", Name: "evidence found", Group: Quality, Unit: Share, Higher: true,
 			Help: "the part of the gold documents that the tools showed to the model"},
 		{Key: "answered", Name: "answered", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
-			Help: "the run ended with an answer, right or wrong"},
+			Help: "the run ended with an answer, or with the calls that were asked for, right or wrong"},
 
 		{Key: "pass_at_k", Name: at("pass"), Group: AtK, Unit: Share, Higher: true,
 			Help: fmt.Sprintf("at least one of %d rollouts is right", k)},
@@ -91,10 +96,11 @@ func present(all []Metric, has func(key string) bool) []Metric {
 }
 
 // right is the metric whose value says that a rollout is right: the primary one
-// if it is one that rollouts pass, else exact match.
+// if it is one that rollouts pass and that scores what they came to, else exact
+// match.
 func right(all []Metric, primary string) string {
 	for _, m := range all {
-		if m.Key == primary && m.Pass {
+		if m.Key == primary && m.Pass && m.Group == Quality {
 			return primary
 		}
 	}

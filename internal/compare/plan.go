@@ -37,9 +37,11 @@ type Plan struct {
 	Seeds    string `json:"seeds"`
 	// Primary is the metric that the comparison is about; empty leaves it to the
 	// data. Baseline is a place in Members.
-	Primary  string   `json:"primary,omitempty"`
-	Baseline int      `json:"baseline"`
-	Members  []Member `json:"configurations"`
+	Primary  string `json:"primary,omitempty"`
+	Baseline int    `json:"baseline"`
+	// Judge names the model that judges answers; empty for none.
+	Judge   string   `json:"judge,omitempty"`
+	Members []Member `json:"configurations"`
 }
 
 // A Member is a configuration of a Plan.

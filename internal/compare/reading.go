@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"stopgap/internal/batch"
+	"stopgap/internal/eval/judge"
 )
 
 // A reading is a folder as it was read: what both the Report and the Times are
@@ -22,6 +23,8 @@ type reading struct {
 	results [][][]*batch.Result // by configuration, item and rollout
 	facts   [][][]*facts        // the same; nil where there is no journal
 	damaged [][][]error         // why
+	// verdicts are those of the judge; nil for none.
+	verdicts *judge.Store
 }
 
 // Read makes the Report of a folder. It may be read while the comparison is
@@ -33,6 +36,12 @@ func Read(dir string) (*Report, error) {
 		return nil, err
 	}
 	rd.readJournals()
+	if rd.plan.Judge != "" {
+		if rd.verdicts, err = judge.OpenStore(filepath.Join(dir, judge.StoreName)); err != nil {
+			return nil, &FolderError{dir, pathless(err)}
+		}
+		defer rd.verdicts.Close()
+	}
 	return rd.report(), nil
 }
 

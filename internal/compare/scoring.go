@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"stopgap/internal/batch"
 	"stopgap/internal/eval/cite"
 	"stopgap/internal/eval/match"
@@ -18,7 +20,7 @@ func (rd *reading) run(c, i, k int) *Run {
 		Rollout: result.Rollout, Seed: result.Seed, Answer: result.Answer, Termination: result.Termination, Error: result.Error,
 		Turns: result.Turns, Calls: result.Calls, Invented: result.Invented, Tokens: result.Pieces,
 		Scores: map[string]float64{
-			"answered": share(result.Termination == runner.TermAnswered || result.Termination == runner.TermAnsweredForced),
+			"answered": share(slices.Contains(arrived, result.Termination)),
 			"invented": float64(result.Invented), "calls": float64(result.Calls), tokens: float64(result.Pieces), "turns": float64(result.Turns),
 		},
 	}
@@ -31,12 +33,19 @@ func (rd *reading) run(c, i, k int) *Run {
 		seen = f.seen
 		r.calls(f)
 	}
+	if s, ok := item.Score(result); ok {
+		r.Scores[rightCalls], r.Scores["right_calls_strict"] = share(s.Right), share(s.Strict)
+	}
+	rd.judge(r, item, result)
 	scored := r.answer(item, seen)
 	if scored != r.Answer {
 		r.Scored = scored
 	}
 	return r
 }
+
+// arrived are the ends of runs that came to what they were asked for.
+var arrived = []runner.Termination{runner.TermAnswered, runner.TermAnsweredForced, runner.TermCalled}
 
 // calls takes what the journal tells of the run's calls.
 func (r *Run) calls(f *facts) {
