@@ -24,6 +24,10 @@ type Options struct {
 	// doubt at any temperature. The others have 0, so that with a small one the
 	// model is unsure, in a way that can be computed: see Logit.
 	Logit float64
+	// Narrow gives the attention one head instead of as many as the width has
+	// room for: a long prompt is read many times faster. Such a file is of
+	// architecture qwen3.
+	Narrow bool
 }
 
 const (
@@ -35,7 +39,8 @@ const (
 	epsilon = 1e-6
 )
 
-// WriteFile writes the automaton as a GGUF file of architecture qwen2.
+// WriteFile writes the automaton as a GGUF file of architecture qwen2, or as
+// Options.Narrow says.
 func (a *Automaton) WriteFile(path string, o Options) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -100,29 +105,39 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 			texts[id] = Spell(t.text)
 		}
 	}
-	return ggml.KV{
-		"general.architecture":                   "qwen2",
-		"general.name":                           o.Name,
-		"general.file_type":                      uint32(1), // mostly F16
-		"qwen2.block_count":                      uint32(1),
-		"qwen2.context_length":                   uint32(o.Context),
-		"qwen2.embedding_length":                 uint32(width),
-		"qwen2.feed_forward_length":              uint32(o.FeedForward),
-		"qwen2.attention.head_count":             uint32(width / headWidth),
-		"qwen2.attention.head_count_kv":          uint32(1),
-		"qwen2.attention.layer_norm_rms_epsilon": float32(epsilon),
-		"qwen2.rope.freq_base":                   float32(1e6),
-		"qwen2.rope.dimension_count":             uint32(headWidth),
-		"tokenizer.ggml.model":                   "gpt2",
-		"tokenizer.ggml.pre":                     "qwen2",
-		"tokenizer.ggml.tokens":                  texts,
-		"tokenizer.ggml.token_type":              types,
-		"tokenizer.ggml.merges":                  []string{Spell(mergeLeft) + " " + Spell(mergeRight)},
-		"tokenizer.ggml.bos_token_id":            uint32(ids[endOfText]),
-		"tokenizer.ggml.eos_token_id":            uint32(a.end),
-		"tokenizer.ggml.padding_token_id":        uint32(ids[endOfText]),
-		"tokenizer.ggml.add_bos_token":           false,
+	arch := "qwen2"
+	if o.Narrow {
+		arch = "qwen3" // whose heads need not fill the width
 	}
+	kv := ggml.KV{
+		"general.architecture":                     arch,
+		"general.name":                             o.Name,
+		"general.file_type":                        uint32(1), // mostly F16
+		arch + ".block_count":                      uint32(1),
+		arch + ".context_length":                   uint32(o.Context),
+		arch + ".embedding_length":                 uint32(width),
+		arch + ".feed_forward_length":              uint32(o.FeedForward),
+		arch + ".attention.head_count":             uint32(width / headWidth),
+		arch + ".attention.head_count_kv":          uint32(1),
+		arch + ".attention.layer_norm_rms_epsilon": float32(epsilon),
+		arch + ".rope.freq_base":                   float32(1e6),
+		arch + ".rope.dimension_count":             uint32(headWidth),
+		"tokenizer.ggml.model":                     "gpt2",
+		"tokenizer.ggml.pre":                       "qwen2",
+		"tokenizer.ggml.tokens":                    texts,
+		"tokenizer.ggml.token_type":                types,
+		"tokenizer.ggml.merges":                    []string{Spell(mergeLeft) + " " + Spell(mergeRight)},
+		"tokenizer.ggml.bos_token_id":              uint32(ids[endOfText]),
+		"tokenizer.ggml.eos_token_id":              uint32(a.end),
+		"tokenizer.ggml.padding_token_id":          uint32(ids[endOfText]),
+		"tokenizer.ggml.add_bos_token":             false,
+	}
+	if o.Narrow {
+		kv[arch+".attention.head_count"] = uint32(1)
+		kv[arch+".attention.key_length"] = uint32(headWidth)
+		kv[arch+".attention.value_length"] = uint32(headWidth)
+	}
+	return kv
 }
 
 // tensors are the weights. A token's embedding is one 1 at its own place. The
@@ -131,26 +146,34 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 // a power of two.
 func (a *Automaton) tensors(width int, o Options) []*ggml.Tensor {
 	tokens, feedForward, peak := len(a.tokens), o.FeedForward, a.peak(o)
+	heads := width // of all heads together
+	if o.Narrow {
+		heads = headWidth
+	}
 	embedding := newMatrix(width, tokens)
 	output := newMatrix(width, tokens)
 	for t, u := range a.next {
 		embedding.set(t, t, 0)
 		output.set(t, u, peak)
 	}
-	return []*ggml.Tensor{
+	all := []*ggml.Tensor{
 		embedding.tensor("token_embd.weight"),
 		output.tensor("output.weight"),
 		ones(width).tensor("output_norm.weight"),
 		ones(width).tensor("blk.0.attn_norm.weight"),
 		ones(width).tensor("blk.0.ffn_norm.weight"),
-		zeros("blk.0.attn_q.weight", width, width),
+		zeros("blk.0.attn_q.weight", width, heads),
 		zeros("blk.0.attn_k.weight", width, headWidth),
 		zeros("blk.0.attn_v.weight", width, headWidth),
-		zeros("blk.0.attn_output.weight", width, width),
+		zeros("blk.0.attn_output.weight", heads, width),
 		zeros("blk.0.ffn_gate.weight", width, feedForward),
 		zeros("blk.0.ffn_up.weight", width, feedForward),
 		zeros("blk.0.ffn_down.weight", feedForward, width),
 	}
+	if o.Narrow {
+		all = append(all, ones(headWidth).tensor("blk.0.attn_q_norm.weight"), ones(headWidth).tensor("blk.0.attn_k_norm.weight"))
+	}
+	return all
 }
 
 // GGUF's numbers for the types of tensors.

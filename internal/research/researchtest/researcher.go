@@ -1,9 +1,12 @@
 package researchtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -16,6 +19,7 @@ type Page struct {
 	// them.
 	Evidence string
 	Summary  string
+	Claim    string // what the report says of it; empty means the summary
 }
 
 // A Section of the report cites all summaries of its pages.
@@ -23,6 +27,7 @@ type Section struct {
 	Title   string
 	Queries []string // what is searched before the pages are read
 	Pages   []Page
+	Brief   bool // one point of the outline cites all of them
 }
 
 // A Researcher does a whole run: for each section it searches, reads the pages
@@ -66,7 +71,7 @@ func (r *Researcher) write(prompt string) string {
 	case strings.Contains(instructions, "- <write_terminate>:"):
 		return next(r.Report(), &r.written)
 	case strings.Contains(instructions, "Write the whole outline anew"):
-		return r.outline()
+		return r.outline(prompt)
 	case strings.Contains(prompt, "The report:"):
 		return "<answer>" + r.Answer + "</answer>"
 	}
@@ -110,7 +115,7 @@ func (r *Researcher) Report() []string {
 			number++
 			id := fmt.Sprintf("<id>%d</id>", number)
 			ids = append(ids, id)
-			fmt.Fprintf(&body, "%s <cite> %s </cite>\n", p.Summary, id)
+			fmt.Fprintf(&body, "%s <cite> %s </cite>\n", cmp.Or(p.Claim, p.Summary), id)
 		}
 		turns = append(turns,
 			fmt.Sprintf("<retrieve> %s <goal> %s </goal> </retrieve>", strings.Join(ids, ", "), s.Title),
@@ -137,22 +142,35 @@ func (r *Researcher) summary(prompt string) string {
 	return "The page does not tell it."
 }
 
-// outline has the sections whose pages have been read: as many as outlines were
-// asked for.
-func (r *Researcher) outline() string {
-	var b strings.Builder
-	b.WriteString("<outline>\n")
-	number, sections := 0, 0
-	for _, turn := range r.Plan()[:min(r.planned, len(r.Plan()))] {
-		if strings.HasSuffix(turn, "<write_outline>") {
-			sections++
+// number is how a prompt tells the number of a summary: before it, or in a
+// citation of the outline so far.
+var number = regexp.MustCompile(`\[[0-9]+(?:, [0-9]+)*\]`)
+
+// outline has all points whose summaries stand in the prompt.
+func (r *Researcher) outline(prompt string) string {
+	_, prompt, _ = strings.Cut(prompt, "<|im_end|>")
+	seen := map[string]bool{}
+	for _, list := range number.FindAllString(prompt, -1) {
+		for n := range strings.SplitSeq(strings.Trim(list, "[]"), ", ") {
+			seen[n] = true
 		}
 	}
-	for _, s := range r.Sections[:sections] {
-		fmt.Fprintf(&b, "## %s\n", s.Title)
+	var b strings.Builder
+	b.WriteString("<outline>\n")
+	at := 0
+	for _, s := range r.Sections {
+		var points, ids []string
 		for _, p := range s.Pages {
-			number++
-			fmt.Fprintf(&b, "- %s <cite> <id>%d</id> </cite>\n", p.Goal, number)
+			if at++; seen[strconv.Itoa(at)] {
+				ids = append(ids, fmt.Sprintf("<id>%d</id>", at))
+				points = append(points, fmt.Sprintf("- %s <cite> <id>%d</id> </cite>\n", p.Goal, at))
+			}
+		}
+		if s.Brief && len(ids) > 0 {
+			points = []string{fmt.Sprintf("- All of it <cite> %s </cite>\n", strings.Join(ids, ", "))}
+		}
+		if len(points) > 0 {
+			b.WriteString("## " + s.Title + "\n" + strings.Join(points, ""))
 		}
 	}
 	return b.String() + "</outline>"

@@ -60,7 +60,7 @@ func TestRehearsal(t *testing.T) {
 	for _, c := range [][2]string{
 		{"Page: Ottla built it. Goal: who built it", `{"rational":"The page tells it of Bridges.","evidence":"Ottla built it.","summary":"Ottla did."}`},
 		{"Page: nobody. Goal: who built it", "The page does not tell it."},
-		{"Write the whole outline anew<|im_end|>", "<outline>\n## Bridges\n- who built it <cite> <id>1</id> </cite>\n</outline>"},
+		{"Write the whole outline anew<|im_end|>[1] Bridges", "<outline>\n## Bridges\n- who built it <cite> <id>1</id> </cite>\n</outline>"},
 		{"- <write_terminate>: so<|im_end|>", "<retrieve> <id>1</id> <goal> Bridges </goal> </retrieve>"},
 		{"- <write_terminate>: so<|im_end|> again", "<write>\n## Bridges\n\nOttla did. <cite> <id>1</id> </cite>\n</write>"},
 		{"x<|im_end|>The report: so", "<answer>Ottla and Casimir</answer>"},
