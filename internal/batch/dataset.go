@@ -108,7 +108,7 @@ func read(path string) (*Dataset, error) {
 	case ".tsv":
 		err = readCSV(f, '\t', b.add)
 	case ".parquet":
-		err = readParquet(f, info.Size(), b.add)
+		err = readParquet(f, info.Size(), unpackLimit, b.add)
 	default:
 		return nil, fmt.Errorf("%q is no kind of dataset that is read here (%s)", ext, strings.Join(Extensions(), ", "))
 	}

@@ -18,11 +18,31 @@ import (
 // footerLimit is the longest metadata that is read, in bytes.
 const footerLimit = 64 << 20
 
+// unpackLimit is what a file may unpack to, in bytes: a few bytes can say that a
+// long text stands in millions of rows.
+const unpackLimit = 4 << 30
+
 const magic = "PAR1"
 
-// readParquet reads the rows of a Parquet file. Of its columns only those are
-// decoded that a question is read from; of others it is known that they are there.
-func readParquet(f io.ReaderAt, size int64, take taker) error {
+// A parquetFile is one that is read, and what of it may still be unpacked.
+type parquetFile struct {
+	io.ReaderAt
+	left int64
+}
+
+// spend counts what is unpacked.
+func (f *parquetFile) spend(n int64) error {
+	if f.left -= n; f.left < 0 {
+		return errors.New("it unpacks to too much: write it as several files, or as JSON lines")
+	}
+	return nil
+}
+
+// readParquet reads the rows of a Parquet file, which may unpack to so many bytes.
+// Of its columns only those are decoded that a question is read from; of others
+// it is known that they are there.
+func readParquet(in io.ReaderAt, size, limit int64, take taker) error {
+	f := &parquetFile{in, limit}
 	meta, err := parquetFooter(f, size)
 	if err != nil {
 		return fmt.Errorf("it is no Parquet file: %w", err)
@@ -40,6 +60,9 @@ func readParquet(f io.ReaderAt, size int64, take taker) error {
 		for _, values := range rows {
 			n++
 			object, err := json.Marshal(values)
+			if err == nil {
+				err = f.spend(int64(len(object)))
+			}
 			if err != nil {
 				return err
 			}
@@ -122,7 +145,7 @@ func parquetSchema(elements []thrift) (*node, error) {
 }
 
 // readGroup gives the rows of a row group.
-func readGroup(f io.ReaderAt, root *node, group thrift) ([]map[string]any, error) {
+func readGroup(f *parquetFile, root *node, group thrift) ([]map[string]any, error) {
 	var rows []map[string]any
 	var others []string // columns that are not decoded
 	for _, chunk := range group.list(1) {

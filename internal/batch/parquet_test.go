@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +46,61 @@ func TestParquet(t *testing.T) {
 			t.Errorf("%s: %s\n%s", name, d.Shape, got)
 		}
 	}
+}
+
+// A small file that unpacks to a large one is an error, and costs little.
+func TestParquetBombs(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "bomb", "text.parquet"))
+	if err != nil || len(b) > 8<<10 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	rows := 0
+	err = readParquet(bytes.NewReader(b), int64(len(b)), 64<<20, func(int, row, error) { rows++ })
+	if err == nil || !strings.Contains(err.Error(), "unpacks to too much") || rows > 64<<20/500_000 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	whole, err := os.ReadFile(filepath.Join("testdata", "nq-v2.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit := int64(0); limit < 40_000; limit += 1000 { // wherever it is reached
+		err = readParquet(bytes.NewReader(whole), int64(len(whole)), limit, func(int, row, error) {})
+		if err == nil || !strings.Contains(err.Error(), "unpacks to too much") {
+			t.Fatalf("within %d bytes: %v", limit, err)
+		}
+	}
+	const values = 8 << 20
+	c := cursor{b: append(binary.AppendUvarint([]byte{15<<4 | thriftStruct}, values), make([]byte, values)...)}
+	if c.value(thriftList, false, 0); c.err == nil || c.values > thriftValues+1 {
+		t.Errorf("%d values are read of a list of empty structs, %v", c.values, c.err)
+	}
+}
+
+// FuzzParquet: whatever the bytes are, the reader ends, within its bounds.
+func FuzzParquet(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.parquet")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		const limit = 4 << 20
+		bytesOf := int64(0)
+		_ = readParquet(bytes.NewReader(b), int64(len(b)), limit, func(_ int, r row, _ error) {
+			for _, v := range r {
+				bytesOf += int64(len(v))
+			}
+		})
+		if bytesOf > limit {
+			t.Errorf("%d bytes of rows", bytesOf)
+		}
+	})
 }
 
 // A file that is cut off or damaged is an error, or gives other rows, and never

@@ -21,6 +21,9 @@ const pageLimit = 256 << 20
 // can say that there are any number of them.
 const entryLimit = 4 << 20
 
+// entryBytes is about what a value takes, beside its text.
+const entryBytes = 48
+
 // The kinds of pages, encodings and codecs, as parquet.thrift numbers them.
 const (
 	pageData, pageDictionary, pageDataV2                     = 0, 2, 3
@@ -31,7 +34,7 @@ const (
 )
 
 // readColumn gives all entries of a column in a row group.
-func readColumn(f io.ReaderAt, meta thrift, n *node) ([]entry, error) {
+func readColumn(f *parquetFile, meta thrift, n *node) ([]entry, error) {
 	from, size := meta.num(9), meta.num(7)
 	if meta.has(11) && meta.num(11) > 0 && meta.num(11) < from {
 		from = meta.num(11)
@@ -40,6 +43,9 @@ func readColumn(f io.ReaderAt, meta thrift, n *node) ([]entry, error) {
 		return nil, errShort
 	}
 	chunk, err := io.ReadAll(io.NewSectionReader(f, from, size))
+	if err == nil {
+		err = f.spend(int64(len(chunk)))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +59,10 @@ func readColumn(f io.ReaderAt, meta thrift, n *node) ([]entry, error) {
 		if c.err != nil {
 			return nil, c.err
 		}
-		p := page{node: n, header: header, codec: meta.num(4), dictionary: dictionary}
+		p := page{node: n, file: f, header: header, codec: meta.num(4), dictionary: dictionary}
 		switch header.num(1) {
 		case pageDictionary:
-			if body, err = decompress(p.codec, body, header.num(2)); err == nil {
-				dictionary, err = plainValues(&cursor{b: body}, n, int(header.sub(7).num(1)))
-			}
+			dictionary, err = p.readDictionary(body)
 		case pageData:
 			out, err = p.readV1(body, out)
 		case pageDataV2:
@@ -77,13 +81,26 @@ func readColumn(f io.ReaderAt, meta thrift, n *node) ([]entry, error) {
 // A page is a data page.
 type page struct {
 	*node
+	file       *parquetFile
 	header     thrift
 	codec      int64
 	dictionary []any
 }
 
+func (p *page) readDictionary(body []byte) ([]any, error) {
+	body, err := p.decompress(body, p.header.num(2))
+	count := p.header.sub(7).num(1)
+	if err == nil {
+		err = p.file.spend(max(count, 0) * entryBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plainValues(&cursor{b: body}, p.node, int(count))
+}
+
 func (p *page) readV1(body []byte, out []entry) ([]entry, error) {
-	body, err := decompress(p.codec, body, p.header.num(2))
+	body, err := p.decompress(body, p.header.num(2))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +133,7 @@ func (p *page) readV2(body []byte, out []entry) ([]entry, error) {
 	values := c.b
 	if packed, said := h[7].(bool); packed || !said {
 		var err error
-		if values, err = decompress(p.codec, values, p.header.num(2)-h.num(5)-h.num(6)); err != nil {
+		if values, err = p.decompress(values, p.header.num(2)-h.num(5)-h.num(6)); err != nil {
 			return nil, err
 		}
 	}
@@ -127,6 +144,9 @@ func (p *page) readV2(body []byte, out []entry) ([]entry, error) {
 func (p *page) entries(reps, defs, values []byte, count, encoding int64, out []entry) ([]entry, error) {
 	if count < 0 || count > entryLimit-int64(len(out)) {
 		return nil, fmt.Errorf("a row group has more than %d values", entryLimit)
+	}
+	if err := p.file.spend(count * entryBytes); err != nil {
+		return nil, err
 	}
 	n := int(count)
 	rep, err := levels(reps, p.rep, n)
@@ -305,13 +325,16 @@ func finite(x float64) any {
 
 // decompress gives what a page was before it was compressed, which has size
 // bytes.
-func decompress(codec int64, b []byte, size int64) ([]byte, error) {
+func (p *page) decompress(b []byte, size int64) ([]byte, error) {
 	if size < 0 || size > pageLimit {
 		return nil, errShort
 	}
+	if err := p.file.spend(size); err != nil {
+		return nil, err
+	}
 	var out []byte
 	var err error
-	switch codec {
+	switch p.codec {
 	case codecNone:
 		return b, nil
 	case codecSnappy:

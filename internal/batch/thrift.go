@@ -42,10 +42,15 @@ func (t thrift) list(field int) []thrift {
 	return out
 }
 
+// thriftValues is how many values are read with one cursor: a byte may be one,
+// which takes many times that in memory.
+const thriftValues = 4 << 20
+
 // A cursor reads bytes. After the first fault it gives zeros, and err says so.
 type cursor struct {
-	b   []byte
-	err error
+	b      []byte
+	err    error
+	values int // of Thrift that were read
 }
 
 // take gives the next n bytes.
@@ -118,8 +123,9 @@ func (c *cursor) readStruct(depth int) thrift {
 
 // value reads a value. In a list a truth value has a byte of its own.
 func (c *cursor) value(kind int, inList bool, depth int) any {
+	c.values++
 	switch {
-	case depth > thriftDepth:
+	case depth > thriftDepth || c.values > thriftValues:
 		c.err = errShort
 	case kind == thriftTrue || kind == thriftFalse:
 		if inList {

@@ -24,3 +24,8 @@ pq.write_table(pa.table({
     "supporting_facts": [{"title": ["A", "B"], "sent_id": [0, 1]}, {"title": [], "sent_id": []}],
     "context": [{"title": ["A"], "sentences": [["x", "y"]]}, {"title": [], "sentences": []}],
 }), "hotpotqa.parquet", compression="gzip")
+
+# A bomb: 2 kB that say of one long text that it stands in 100 000 rows.
+pq.write_table(pa.table({
+    "question": pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["a" * 500_000])),
+}), "bomb/text.parquet", compression="zstd", dictionary_pagesize_limit=1 << 20)
