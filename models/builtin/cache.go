@@ -60,7 +60,7 @@ const (
 	// maxKept is how many sequences are kept for the requests to come.
 	maxKept = 16
 	// maxKeptBytes bounds their pages.
-	maxKeptBytes = 24 << 20
+	maxKeptBytes = 20 << 20
 	// maxFree is how many pages wait for another sequence: a context of 4 096.
 	maxFree = 4096 / pageLength
 )
@@ -104,18 +104,23 @@ func (p *prefixes) extend(q *sequence, s *shape, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(q.pages)*pageLength < len(q.tokens)+n {
-		last := len(p.free) - 1
-		if last < 0 {
-			q.pages = append(q.pages, s.newPage())
-			continue
-		}
-		fresh := p.free[last]
-		p.free = p.free[:last]
-		clear(fresh.keys) // numbers out of bounds would reach the next sequence
-		clear(fresh.values)
-		fresh.users.Store(1)
-		q.pages = append(q.pages, fresh)
+		p.trim(0, *q) // what would have to leave when q is kept leaves now
+		q.pages = append(q.pages, p.page(s))
 	}
+}
+
+// page gives an empty page.
+func (p *prefixes) page(s *shape) *page {
+	last := len(p.free) - 1
+	if last < 0 {
+		return s.newPage()
+	}
+	fresh := p.free[last]
+	p.free = p.free[:last]
+	clear(fresh.keys) // numbers out of bounds would reach the next sequence
+	clear(fresh.values)
+	fresh.users.Store(1)
+	return fresh
 }
 
 // keep takes a sequence that is complete and that its owner does not use any
@@ -138,12 +143,17 @@ func (p *prefixes) keep(q sequence, session string) {
 		}
 		p.leave(k.sequence)
 	}
-	kept = append(kept, keptSequence{q, session})
-	for len(kept) > 1 && (len(kept) > maxKept || size(kept) > maxKeptBytes) {
-		p.leave(kept[0].sequence)
-		kept = kept[1:]
+	p.kept = append(kept, keptSequence{q, session})
+	p.trim(1, sequence{})
+}
+
+// trim lets the least recently used sequences go, but for some, until the
+// others and one that is not kept yet are within the bounds.
+func (p *prefixes) trim(least int, more sequence) {
+	for len(p.kept) > least && (len(p.kept) > maxKept || size(p.kept, more) > maxKeptBytes) {
+		p.leave(p.kept[0].sequence)
+		p.kept = p.kept[1:]
 	}
-	p.kept = kept
 }
 
 // leave sets the pages of a sequence free that no other has.
@@ -156,16 +166,20 @@ func (p *prefixes) leave(q sequence) {
 }
 
 // size is the bytes of the pages of sequences, those that several share once.
-func size(kept []keptSequence) int {
+func size(kept []keptSequence, more sequence) int {
 	seen, bytes := map[*page]bool{}, 0
-	for _, k := range kept {
-		for _, p := range k.pages {
+	count := func(pages []*page) {
+		for _, p := range pages {
 			if !seen[p] {
 				seen[p] = true
 				bytes += 4 * (len(p.keys) + len(p.values))
 			}
 		}
 	}
+	for _, k := range kept {
+		count(k.pages)
+	}
+	count(more.pages)
 	return bytes
 }
 

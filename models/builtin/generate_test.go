@@ -160,8 +160,8 @@ func TestKeptIsBounded(t *testing.T) {
 				t.Fatalf("%d pages: the session that is used has left", c.pages)
 			}
 			p.keep(sequenceOf(i, c.pages), "")
-			if n := len(p.kept); n > maxKept || size(p.kept) > maxKeptBytes && n > 1 {
-				t.Fatalf("%d sequences with %d bytes", n, size(p.kept))
+			if n := len(p.kept); n > maxKept || size(p.kept, sequence{}) > maxKeptBytes && n > 1 {
+				t.Fatalf("%d sequences with %d bytes", n, size(p.kept, sequence{}))
 			}
 		}
 		if n := len(p.kept); n < c.want || n > c.want+1 {
@@ -176,8 +176,8 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 		p.keep(sequence{tokens: []int{1, i}, pages: whole.pages}, "")
 	}
-	if len(p.kept) != maxKept || size(p.kept) != 20<<20 {
-		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept))
+	if len(p.kept) != maxKept || size(p.kept, sequence{}) != 20<<20 {
+		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept, sequence{}))
 	}
 }
 
