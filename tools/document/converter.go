@@ -51,6 +51,9 @@ func convert(ctx context.Context, command []string, ext string, s *spooled, o Op
 		args[i] = strings.ReplaceAll(args[i], filePlaceholder, path)
 	}
 	program, err := exec.LookPath(args[0])
+	if err == nil {
+		program, err = filepath.Abs(program) // it runs in another folder
+	}
 	if err != nil {
 		return Document{}, fail(ErrConverter, "cannot be read: the command for %s files, %s, is not there", ext, command[0])
 	}

@@ -32,7 +32,12 @@ func (b *workbook) number(v, format string) string {
 	case strings.Contains(marks, "elapsed"):
 		return elapsed(f)
 	case strings.ContainsAny(marks, "ymdhs"):
-		if s, ok := moment(f+b.epoch, strings.ContainsAny(marks, "yd"), strings.ContainsAny(marks, "hs")); ok {
+		date, clock := strings.ContainsAny(marks, "yd"), strings.ContainsAny(marks, "hs")
+		at := f
+		if date || !clock || f >= 1 { // else it is a time of no day
+			at += b.epoch
+		}
+		if s, ok := moment(at, date, clock); ok {
 			return s
 		}
 	case strings.Contains(marks, "%"):
@@ -99,7 +104,9 @@ func moment(f float64, date, clock bool) (string, bool) {
 	days, part := math.Modf(f)
 	seconds := math.Round(part * 86_400)
 	if seconds >= 86_400 {
-		days, seconds = days+1, 0
+		if seconds = 0; date || days > 0 { // a time of no day begins again
+			days++
+		}
 	}
 	if days < 60 {
 		days++

@@ -279,6 +279,19 @@ func TestConverter(t *testing.T) {
 	}
 }
 
+// TestConverterBeside: a command may be named from the folder of the user.
+func TestConverterBeside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("convert.sh", []byte("#!/bin/sh\ntr a-z A-Z < \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Converters: map[string][]string{"doc": {"./convert.sh", filePlaceholder}}}
+	d, err := Parse(t.Context(), "a.doc", strings.NewReader("comet"), o)
+	if err != nil || d.Markdown != "COMET" {
+		t.Errorf("%q, %v", d.Markdown, err)
+	}
+}
+
 // TestConverterFiles: nothing of a converter is left in the temporary folder.
 func TestConverterFiles(t *testing.T) {
 	dir := t.TempDir()

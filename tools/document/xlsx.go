@@ -101,7 +101,7 @@ func (b *workbook) sharedStrings(path string) error {
 // richText is the text of the element that was just begun, which may be cut
 // into runs.
 func richText(x *xmlReader) (string, error) {
-	text := ""
+	var b strings.Builder
 	err := x.within(func(t xml.Token) error {
 		e, ok := t.(xml.StartElement)
 		switch {
@@ -109,12 +109,12 @@ func richText(x *xmlReader) (string, error) {
 			return x.skip()
 		case ok && e.Name.Local == "t":
 			s, err := x.chars()
-			text += s
+			b.WriteString(s)
 			return err
 		}
 		return nil
 	})
-	return text, err
+	return b.String(), err
 }
 
 // styles reads how the numbers of cells are shown.
