@@ -46,7 +46,11 @@ func (s *state) settle(task Task) error {
 	// it is letters and digits that no text contains.
 	mark := rand.Text()
 	c := models.Conversation{Messages: s.messages(task, mark)}
-	for _, t := range s.described() {
+	reserved, err := s.anyReserved()
+	if err != nil {
+		return err
+	}
+	for _, t := range s.describe(reserved) {
 		c.Tools = append(c.Tools, models.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
 	}
 	rendered, err := renderer.Render(s.ctx, c)

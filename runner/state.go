@@ -26,7 +26,8 @@ type state struct {
 
 	sets    map[bool]*stopping.Set // by whether a generation begins inside the thinking part
 	means   map[string]template.Meaning
-	offered *tools.Set // Runner.Tools, or an empty set
+	offered *tools.Set      // Runner.Tools, or an empty set
+	told    []template.Tool // them as the model is told of them
 	tools   *tools.Session
 	ledger  *Ledger
 	speller *speller
@@ -85,6 +86,7 @@ func (s *state) open(task Task) (err error) {
 		s.broken = true
 		return err
 	}
+	s.told = s.describe(s.speller.all)
 	if s.Format.Opening == template.OpenChat {
 		return s.openChat(task)
 	}
@@ -137,15 +139,6 @@ func (s *state) opening(task Task, offered []template.Tool) ([]template.Part, bo
 		Date: task.Date, MaxCalls: s.offered.Limit(), Values: task.Values, Texts: task.Texts,
 	})
 	return parts, s.Format.Think.Opened, err
-}
-
-// described are the tools as the prompt describes them.
-func (s *state) described() []template.Tool {
-	var out []template.Tool
-	for _, spec := range s.offered.Specs() {
-		out = append(out, template.Tool{Name: spec.Name, Description: spec.Description, Parameters: spec.Parameters})
-	}
-	return out
 }
 
 // answer ends the run with the answer of a turn.

@@ -125,16 +125,11 @@ var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 // byte as it is.
 func (s *state) unescape(arguments json.RawMessage) json.RawMessage {
 	reserved := s.reserved()
-	return jsonString.ReplaceAllFunc(arguments, func(literal []byte) []byte {
-		var text string
-		if json.Unmarshal(literal, &text) != nil || !strings.ContainsRune(text, template.Mark) {
-			return literal
+	return inStrings(arguments, func(text string) string {
+		if !strings.ContainsRune(text, template.Mark) {
+			return text
 		}
-		bare := template.Unescape(text, reserved)
-		if bare == text {
-			return literal
-		}
-		return []byte(quote(bare))
+		return template.Unescape(text, reserved)
 	})
 }
 

@@ -46,7 +46,8 @@ type Opening struct {
 	Texts map[string]string
 }
 
-// A Tool is what a prompt says of a tool. It is trusted.
+// A Tool is what a prompt says of a tool. It is printed as it is: who fills it in
+// with words of others escapes them, as package runner does.
 type Tool struct {
 	Name        string
 	Description string

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"text/tabwriter"
 
@@ -82,11 +83,22 @@ func (m *reader) Stream(_ context.Context, req models.Request) iter.Seq2[models.
 	}
 }
 
-// A speaker is a tool that gives the payload.
-type speaker struct{ says string }
+// A speaker is a tool that gives the payload, and one that describes itself by
+// another.
+type speaker struct{ says, described string }
 
-func (speaker) Spec() tools.Spec {
-	return tools.Spec{Name: "search", Description: "Search.", Parameters: json.RawMessage(`{"type": "object", "properties": {"query": {"type": "string"}}}`)}
+func (s speaker) Spec() tools.Spec {
+	if s.described == "" {
+		return tools.Spec{Name: "search", Description: "Search.", Parameters: json.RawMessage(`{"type": "object", "properties": {"query": {"type": "string"}}}`)}
+	}
+	text := strings.ToValidUTF8(s.described, "\uFFFD")
+	parameters, err := json.Marshal(map[string]any{"type": "object", "title": text, "properties": map[string]any{
+		"query": map[string]any{"type": "string", "description": text}, "a" + text: map[string]any{"enum": []string{text}},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return tools.Spec{Name: "search", Description: text, Parameters: parameters}
 }
 func (s speaker) Run(context.Context, json.RawMessage) (string, error) { return s.says, nil }
 
@@ -139,7 +151,12 @@ type structure struct {
 
 // run plays a run with a payload and gives the structure of its last prompt.
 func (s *scene) run(payload string, ids bool) (structure, error) {
-	set, err := tools.NewSet([]tools.Tool{speaker{payload}}, tools.Options{MaxTokens: -1})
+	return s.runWith(payload, "", ids)
+}
+
+// runWith is run with a tool that describes itself.
+func (s *scene) runWith(payload, described string, ids bool) (structure, error) {
+	set, err := tools.NewSet([]tools.Tool{speaker{payload, described}}, tools.Options{MaxTokens: -1})
 	if err != nil {
 		return structure{}, err
 	}
@@ -275,6 +292,40 @@ func TestForge(t *testing.T) {
 			}
 		})
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t\n", name, *number, 4**number, forged[true], forged[false], lost)
+	}
+}
+
+// TestForgedTools: what a tool says of itself is no structure either. It may come
+// from a server of tools.
+func TestForgedTools(t *testing.T) {
+	model, err := builtin.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range formats {
+		s := newScene(t, name, model.Tokenizer())
+		plain := map[bool]structure{}
+		for _, ids := range []bool{true, false} {
+			if plain[ids], err = s.runWith("harmless", "harmless", ids); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wrong atomic.Int64
+		each(*number/4, func(i int) {
+			f := &forger{Rand: rand.New(rand.NewPCG(uint64(len(name)), uint64(i))), reserved: slices.Concat(s.reserved.Strings, s.reserved.Lines)}
+			payload := f.payload(i)
+			if strings.TrimSpace(payload) == "" {
+				return
+			}
+			for _, ids := range []bool{true, false} {
+				if got, err := s.runWith("harmless", payload, ids); (err != nil || !got.equal(plain[ids])) && wrong.Add(1) <= 3 {
+					t.Errorf("%s, ids %v: a tool described by payload %d, %q: %v\n got %v\nwant %v", name, ids, i, payload, err, got, plain[ids])
+				}
+			}
+		})
+		if n := wrong.Load(); n > 0 {
+			t.Errorf("%s: %d", name, n)
+		}
 	}
 }
 
