@@ -248,7 +248,7 @@ func (t *terminal) times(r *compare.Report, times *compare.Times) {
 		names, rows = append(names, titled(m)), append(rows, row)
 	}
 	if len(rows) > 0 {
-		t.block("measured here and now", names, rows)
+		t.block("as measured this time", names, rows)
 	}
 }
 
