@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +45,31 @@ func BenchmarkStartSandbox(b *testing.B) {
 			b.ReportMetric(over(50), "over-p50-ms")
 			b.ReportMetric(over(99), "over-p99-ms")
 		})
+	}
+}
+
+// TestOwnFilesStay: a command in a sandbox that may write a folder cannot change
+// our own files in it, there or not: what they say is run the next time.
+func TestOwnFilesStay(t *testing.T) {
+	if _, err := sandbox.Run(t.Context(), sandbox.Command{Args: []string{"true"}}); err != nil {
+		if os.Getenv("STOPGAP_REQUIRE_BWRAP") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.yaml")
+	declared := "tools:\n  spoil: {description: d, command: [sh, -c, 'cd " + dir + " && for f in mine.yaml config.yaml tools.yaml other.yaml; do echo x >> $f; done; true'], sandbox: {write: [" + dir + "]}}\n"
+	if err := os.WriteFile(file, []byte(declared), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, []byte("quiet: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := stopgap(t, strings.NewReader(""), "tool", "call", "spoil", "--config", config, "--tool-file", file, "--allow", "code", "--yes")
+	left, err := os.ReadDir(dir)
+	if b, _ := os.ReadFile(file); code != 0 || err != nil || string(b) != declared || len(left) != 3 || left[2].Name() != "other.yaml" {
+		t.Errorf("exit code %d, %s; there is %v, and the declarations are %q", code, stderr, left, b)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"stopgap/template"
 	"stopgap/tools"
 )
 
@@ -107,6 +108,11 @@ func (a *app) callTool(ctx context.Context, s *settings, args []string, asJSON b
 	set := k.runner.Tools
 	if status, _ := set.Check(call); status == tools.UnknownTool { // a family or a server
 		return &usageError{fmt.Errorf("%q is not one tool", call.Name), "\"stopgap tool show " + call.Name + "\" shows which there are"}
+	}
+	for _, spec := range set.Specs() {
+		if spec.Name == call.Name { // as with what a model writes
+			call.Arguments = template.Tool{Name: spec.Name, Parameters: spec.Parameters}.Fit(call.Arguments)
+		}
 	}
 	res := set.Session().Run(ctx, []tools.Call{call})[0]
 	if asJSON {

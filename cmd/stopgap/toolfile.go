@@ -73,7 +73,11 @@ func openOwnTools(_ context.Context, w *workshop) ([]tools.Tool, error) {
 	var list []tools.Tool
 	var faults error
 	for _, name := range slices.Sorted(maps.Keys(file.Tools)) {
-		t, err := own.New(name, file.Tools[name], w.app.lookup)
+		d := file.Tools[name]
+		if d.Sandbox != nil {
+			d.Sandbox.Protect = w.protected()
+		}
+		t, err := own.New(name, d, w.app.lookup)
 		if err != nil { // it concerns only those who want this one
 			if w.wants(name) || w.wants("own") {
 				faults = errors.Join(faults, file.fault("tool", name, err))
@@ -113,11 +117,11 @@ func (w *workshop) openServer(ctx context.Context, file *toolFile, name string) 
 	}
 	for _, vars := range []map[string]string{c.Env, c.Header} {
 		for key, text := range vars {
-			value, err := w.app.expand(text)
+			value, secrets, err := w.app.expand(text)
 			if err != nil {
 				return nil, file.fault("MCP server", name, err)
 			}
-			vars[key] = value
+			vars[key], c.Secrets = value, append(c.Secrets, secrets...)
 		}
 	}
 	if err := w.permit([]tools.Tool{unopened{name, c}}); err != nil {
@@ -145,18 +149,18 @@ func (s mcpServer) config(name string) mcp.Config {
 // variableOf is a variable of the environment in a declaration.
 var variableOf = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// expand puts variables of the environment into a text.
-func (a *app) expand(text string) (string, error) {
-	var missing error
-	out := variableOf.ReplaceAllStringFunc(text, func(m string) string {
+// expand puts variables of the environment into a text. Their values are secrets.
+func (a *app) expand(text string) (out string, secrets []string, missing error) {
+	out = variableOf.ReplaceAllStringFunc(text, func(m string) string {
 		name := variableOf.FindStringSubmatch(m)[1]
 		value := a.env(name)
 		if value == "" {
 			missing = fmt.Errorf("the environment variable %s, which it needs, is not set", name)
 		}
+		secrets = append(secrets, value)
 		return value
 	})
-	return out, missing
+	return out, secrets, missing
 }
 
 // unopened stands in a list for a server that was not reached.

@@ -31,7 +31,9 @@ func endpointClient(endpoints []string) *http.Client {
 			hosts = append(hosts, u.Host)
 		}
 	}
-	return &http.Client{Transport: (&fetch.Dialer{Allow: hosts}).Transport()}
+	t := (&fetch.Dialer{Allow: hosts}).Transport()
+	t.MaxConnsPerHost = 0 // each runs as long as its code
+	return &http.Client{Transport: t}
 }
 
 // checkEndpoint wants the address of a server.

@@ -58,6 +58,9 @@ type Config struct {
 	// Capabilities are those of all of its tools; nil means Code for a program and
 	// Net for an address.
 	Capabilities []tools.Capability
+	// Secrets are parts of Env and Header that no error tells. The values of Header
+	// are secrets anyway.
+	Secrets []string
 	// Version is ours, as the server is told.
 	Version string
 }
@@ -189,7 +192,7 @@ func (s *Server) current(ctx context.Context) (*link, error) {
 	case s.link != nil && !s.link.ended():
 		return s.link, nil
 	case s.starts == mostStarts:
-		return nil, fmt.Errorf("it has ended %d times%s", mostStarts, s.link.says())
+		return nil, fmt.Errorf("it has ended %d times%s", mostStarts, s.link.says(&s.config))
 	}
 	if s.link != nil {
 		s.link.close()
@@ -258,8 +261,8 @@ func (s *Server) client() *http.Client {
 	}
 }
 
-// explain makes an error one for the model: without addresses, with what a
-// program said before it ended.
+// explain makes an error one for the model: without addresses and secrets, with
+// what a program said before it ended.
 func (s *Server) explain(ctx context.Context, l *link, err error) error {
 	var refused *jsonrpc.Error
 	var lost *url.Error
@@ -271,20 +274,30 @@ func (s *Server) explain(ctx context.Context, l *link, err error) error {
 	case strings.Contains(err.Error(), "maximum line length"): // the library has no value for it
 		return fmt.Errorf("it sent a message larger than %d MiB", mostBytes>>20)
 	case errors.As(err, &refused):
-		return &jsonrpc.Error{Code: refused.Code, Message: "it says: " + cut(mute(refused.Message), 500)}
+		return &jsonrpc.Error{Code: refused.Code, Message: "it says: " + cut(mute(s.config.hide(refused.Message)), 500)}
 	case l.process != nil && l.process.wait(grace):
-		return errors.New("it has ended" + l.says())
+		return errors.New("it has ended" + l.says(&s.config))
 	}
-	text := err.Error()
-	if s.config.URL != "" {
-		text = strings.ReplaceAll(text, s.config.URL, "its address")
+	return errors.New(cut(mute(s.config.hide(err.Error())), 500))
+}
+
+// shortestSecret is how long a value is at least that is looked for in errors; a
+// shorter one stands there by chance.
+const shortestSecret = 6
+
+// hide takes the server's address and the secrets out of a text.
+func (c *Config) hide(text string) string {
+	if c.URL != "" {
+		text = strings.ReplaceAll(text, c.URL, "its address")
 	}
-	for _, secret := range s.config.Header {
-		if len(secret) > 3 {
+	secrets := slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Header))
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
+	for _, secret := range secrets {
+		if len(secret) >= shortestSecret {
 			text = strings.ReplaceAll(text, secret, "****")
 		}
 	}
-	return errors.New(cut(mute(text), 500))
+	return text
 }
 
 // A link is one connection to a server.
@@ -304,11 +317,11 @@ func (l *link) ended() bool {
 }
 
 // says is what a program said last, after a colon; empty where it said nothing.
-func (l *link) says() string {
+func (l *link) says(c *Config) string {
 	if l.process == nil {
 		return ""
 	}
-	return l.process.says()
+	return l.process.says(c)
 }
 
 func (l *link) close() {

@@ -50,6 +50,9 @@ func serve(kind string) {
 		for range 64 {
 			fmt.Print(chunk)
 		}
+	case "telling":
+		fmt.Fprintln(os.Stderr, "cannot log in with", os.Getenv("TOKEN"))
+		os.Exit(3)
 	case "orphans":
 		child := exec.Command("sleep", "3600")
 		if err := child.Start(); err != nil {
@@ -107,6 +110,9 @@ func serve(kind string) {
 		})
 		add(&sdk.Tool{Name: "refuses"}, func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
 			return nil, errors.New("not today")
+		})
+		add(&sdk.Tool{Name: "tells"}, func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
+			return nil, errors.New("no rights with " + os.Getenv("TOKEN"))
 		})
 		add(&sdk.Tool{Name: "hangs"}, func(ctx context.Context, _ json.RawMessage) (*sdk.CallToolResult, error) {
 			<-ctx.Done()
@@ -202,6 +208,23 @@ func TestDeath(t *testing.T) {
 	try(t, all, "dies", `{}`)
 	if res := try(t, all, "echo", `{"text":"again"}`); !strings.Contains(res.Content, "it has ended 3 times: exit status 9: out of luck") {
 		t.Errorf("%+v", res)
+	}
+}
+
+// What the configuration gives a server is not told by its errors.
+func TestSecretsInErrors(t *testing.T) {
+	c := program(t, "telling")
+	c.Env["TOKEN"], c.Secrets = "hunter2-hunter2", []string{"hunter2", "in", "hunter2-hunter2"}
+	if _, err := Open(t.Context(), c); err == nil || !strings.HasSuffix(err.Error(), "it has ended: exit status 3: cannot log in with ****") {
+		t.Errorf("%v", err)
+	}
+	c.Env["STOPGAP_TEST_SERVER"] = "good"
+	if res := try(t, set(t, open(t, c), tools.Options{}), "tells", `{}`); res.Content != "Error: srv.tells failed: the MCP server srv: it says: no rights with ****" {
+		t.Errorf("%+v", res)
+	}
+	c = Config{Header: map[string]string{"Authorization": "Bearer hunter2-hunter2"}, Secrets: []string{"hunter2-hunter2"}}
+	if got := c.hide("Bearer hunter2-hunter2 and hunter2-hunter2"); got != "**** and ****" {
+		t.Errorf("%q", got)
 	}
 }
 

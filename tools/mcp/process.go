@@ -123,13 +123,14 @@ func (p *process) stop() {
 	})
 }
 
-// says is how the program ended and what it said last, after a colon.
-func (p *process) says() string {
+// says is how the program ended and what it said last, after a colon, without the
+// secrets of its configuration.
+func (p *process) says(c *Config) string {
 	var words []string
 	if p.wait(0) && p.err != nil {
 		words = append(words, p.err.Error())
 	}
-	if text := cut(mute(p.noise.String()), 500); text != "" {
+	if text := cut(mute(c.hide(p.noise.String())), 500); text != "" {
 		words = append(words, text)
 	}
 	if len(words) == 0 {
