@@ -189,10 +189,10 @@ func listed(found []bank.Summary, room int, count func(string) int) string {
 
 // digest gives summaries in short: those that came last as they are, as many as
 // there is room for, and how many are left out.
-func (s *state) digest(list []int, room int) string {
+func (s *state) digest(list []int, room int) (string, error) {
 	found, _, err := s.bank.Get(s.ctx, list...)
 	if err != nil {
-		return "" // the next use of the bank tells
+		return "", err
 	}
 	var out []string
 	for _, b := range slices.Backward(found) {
@@ -204,5 +204,5 @@ func (s *state) digest(list []int, room int) string {
 		out = append(out, text)
 	}
 	slices.Reverse(out)
-	return strings.Join(out, "\n")
+	return strings.Join(out, "\n"), nil
 }

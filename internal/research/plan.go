@@ -16,7 +16,10 @@ import (
 // written, until it ends the planning or its budget does.
 func (s *state) plan() error {
 	for {
-		p := s.planner()
+		p, err := s.planner()
+		if err != nil {
+			return err
+		}
 		end, err := s.run(p)
 		if err != nil {
 			return err
@@ -67,14 +70,15 @@ func (s *state) planned(reason string) error {
 
 // planner is a leg of the planning. It begins with the outline, and with what
 // was read and done since then.
-func (s *state) planner() part {
+func (s *state) planner() (part, error) {
 	left := s.rest(Planning, s.budget(s.Limits.Plan))
+	summaries, err := s.digest(s.known[s.covered:], s.share(6))
 	return part{
 		phase: Planning, script: s.Scripts.Plan, ends: []string{outlineVerb, terminateTool},
 		turns: left.Turns, time: left.Time, result: min(s.share(8), tools.DefaultMaxTokens), write: s.turnTokens(),
 		texts: texts(map[string]string{
 			"outline":   s.cut(s.outline, s.share(6)),
-			"summaries": s.digest(s.known[s.covered:], s.share(6)),
+			"summaries": summaries,
 			"history":   s.past(s.share(5)),
 		}),
 		tools: []tools.Tool{
@@ -86,7 +90,7 @@ func (s *state) planner() part {
 				return "The planning is over.", nil
 			}),
 		},
-	}
+	}, err
 }
 
 // search asks all sources.

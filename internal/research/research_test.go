@@ -85,15 +85,69 @@ func run(t *testing.T, r *research.Research) ([]research.Event, research.Ended) 
 func TestWholeResearch(t *testing.T) {
 	author, pages := owls()
 	events, ended := run(t, newResearch(t, author.Author(), pages))
+	if ended.Sections != 3 || ended.Answer != author.Answer || ended.Partial || ended.Citations != 12 || ended.Unsupported != 0 || ended.Notes != 0 {
+		t.Errorf("%+v", ended)
+	}
+	kinds := map[string]int{}
 	for _, ev := range events {
-		switch ev := ev.(type) {
-		case research.Ran, research.Moved:
-		default:
-			line, err := research.MarshalEvent(ev)
-			t.Logf("%.300s %v", line, err)
+		kinds[ev.Kind()]++
+	}
+	for kind, want := range map[string]int{
+		"research_began": 1, "searched": 3, "page_read": 12, "summary_stored": 12, "outline_changed": 3, "retrieved": 3,
+		"section_written": 3, "citation_checked": 12, "phase_ended": 4, "research_ended": 1, "noted": 0,
+	} {
+		if kinds[kind] != want {
+			t.Errorf("%d of %s, want %d", kinds[kind], kind, want)
 		}
 	}
-	if ended.Sections != 3 || ended.Answer != author.Answer || ended.Partial {
-		t.Errorf("%+v", ended)
+}
+
+// markdown is a report as its readers get it.
+func markdown(t *testing.T, e research.Ended) string {
+	t.Helper()
+	var b strings.Builder
+	if err := e.Report.WriteMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestGoesOn leaves a research at every event, as Ctrl-C does and as a consumer
+// does that has gone, and goes on: the report is the same.
+func TestGoesOn(t *testing.T) {
+	author, pages := owls()
+	author.Sections = author.Sections[:2]
+	for i := range author.Sections {
+		author.Sections[i].Pages = author.Sections[i].Pages[:2]
+	}
+	model := author.Author()
+	events, ended := run(t, newResearch(t, model, pages))
+	want := markdown(t, ended)
+	for at, ev := range events {
+		if ran, ok := ev.(research.Ran); ok && at%13 != 0 && ran.Kind() != "called" {
+			continue // of the rest, some will do
+		}
+		r := newResearch(t, model, pages)
+		leave(t, r, at, at%2 == 0)
+		_, again := run(t, r)
+		if got := markdown(t, again); got != want || again.Partial {
+			t.Fatalf("left at event %d, %s: the report is\n%s\nwant\n%s", at, ev.Kind(), got, want)
+		}
+	}
+}
+
+// leave runs a research to an event and leaves it there.
+func leave(t *testing.T, r *research.Research, at int, cancelled bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for range r.Run(ctx) {
+		if n == at {
+			cancel()
+		}
+		if n++; n > at && !cancelled {
+			return
+		}
 	}
 }

@@ -24,7 +24,11 @@ func (s *state) write() error {
 	}
 	for idle := 0; ; {
 		before := len(s.report)
-		end, err := s.run(s.writer())
+		p, err := s.writer()
+		if err != nil {
+			return err
+		}
+		end, err := s.run(p)
 		if err != nil {
 			return err
 		}
@@ -65,15 +69,16 @@ func (s *state) wrote(reason string) error {
 
 // writer is a leg of the writing. It begins with the outline, the end of each
 // section that is written, and what was fetched for the section at hand.
-func (s *state) writer() part {
+func (s *state) writer() (part, error) {
 	left := s.rest(Writing, s.budget(s.Limits.Write))
+	summaries, err := s.handed(s.ctx, s.fetched, s.share(5))
 	return part{
 		phase: Writing, script: s.Scripts.Write, ends: []string{writeTool, writtenTool},
 		turns: left.Turns, time: left.Time, result: s.share(4), write: s.turnTokens(),
 		texts: texts(map[string]string{
 			"outline":   plainCitations(s.outline),
 			"written":   s.ends(s.share(8)),
-			"summaries": s.handed(s.fetched, s.share(5)),
+			"summaries": summaries,
 		}),
 		tools: []tools.Tool{
 			newVerb(retrieveTool, "Fetch summaries by their numbers.",
@@ -84,7 +89,7 @@ func (s *state) writer() part {
 				return "The report is written.", nil
 			}),
 		},
-	}
+	}, err
 }
 
 // errNoNumber says that nothing was asked for.
@@ -92,7 +97,7 @@ var errNoNumber = errors.New("there is no number; name the summaries that the ou
 
 // retrieve gives summaries by their numbers. Numbers that nobody has given are
 // an error, which comes with what there is.
-func (s *state) retrieve(_ context.Context, in retrieveArguments) (string, error) {
+func (s *state) retrieve(ctx context.Context, in retrieveArguments) (string, error) {
 	if len(in.ID) == 0 {
 		return "", errNoNumber
 	}
@@ -105,11 +110,11 @@ func (s *state) retrieve(_ context.Context, in retrieveArguments) (string, error
 			ids = append(ids, n)
 		}
 	}
-	text := s.handed(ids, s.share(4)-64)
-	if len(unknown) > 0 {
-		return text, fmt.Errorf("there is no summary %s; the outline cites %s", numbers(unknown), numbers(s.cited()))
+	text, err := s.handed(ctx, ids, s.share(4)-64)
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("there is no summary %s; the outline cites %s", numbers(unknown), numbers(s.cited()))
 	}
-	return text, nil
+	return text, err
 }
 
 // cited are the numbers that the outline cites.
@@ -127,10 +132,10 @@ func (s *state) cited() []int {
 
 // handed gives summaries as the writer reads them: with the evidence where
 // there is room, else without, else by their numbers alone.
-func (s *state) handed(ids []int, room int) string {
-	found, _, err := s.bank.Get(s.ctx, ids...)
+func (s *state) handed(ctx context.Context, ids []int, room int) (string, error) {
+	found, _, err := s.bank.Get(ctx, ids...)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	short := 0
 	for _, b := range found {
@@ -153,7 +158,7 @@ func (s *state) handed(ids []int, room int) string {
 	if len(left) > 0 {
 		out = append(out, fmt.Sprintf("There is no room for %s; retrieve fewer at once.", numbers(left)))
 	}
-	return strings.Join(out, "\n\n")
+	return strings.Join(out, "\n\n"), nil
 }
 
 func shortly(b bank.Summary) string {
