@@ -66,6 +66,7 @@ var rules = []struct {
 	{"stopgap/internal/automaton/...", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/...", "github.com/goccy/go-yaml/..."}},
 	{"stopgap/internal/tinymodel", []string{"stopgap/internal/automaton", "github.com/ollama/ollama/fs/ggml"}},
 	{"stopgap/internal/ollamatest", []string{"github.com/ollama/ollama/api"}},
+	{"stopgap/internal/chromiumtest", nil},
 	{"stopgap/internal/sample", nil},
 	{"stopgap/internal/faultproxy", nil},
 	{"stopgap/internal/eval/pystr", []string{"golang.org/x/text/..."}},

@@ -37,9 +37,9 @@ type Summary struct {
 	Rational string    `json:"rational,omitempty"`
 	Evidence string    `json:"evidence,omitempty"` // the page's own words
 	Summary  string    `json:"summary,omitempty"`
-	Tokens   int       `json:"tokens"`   // what the three take of a prompt, as its writer counts
-	Question string    `json:"question"` // that the research was about
-	Call     string    `json:"call,omitempty"`     // names the call that it came of, in all runs
+	Tokens   int       `json:"tokens"`         // what the three take of a prompt, as its writer counts
+	Question string    `json:"question"`       // that the research was about
+	Call     string    `json:"call,omitempty"` // names the call that it came of, in all runs
 	Page     string    `json:"page,omitempty"`
 	Time     time.Time `json:"time,omitzero"` // when it was added, given by Add
 }
