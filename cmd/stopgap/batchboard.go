@@ -24,7 +24,7 @@ type batchBoard struct {
 	done    int
 	failed  int
 	workers []workerLine
-	drawn   int // lines that stand there now
+	drawn   []int // the columns of the lines that stand there now
 	waiting strings.Builder
 	end     chan struct{}
 	ended   sync.WaitGroup
@@ -135,19 +135,25 @@ func (b *batchBoard) line(worker int) *workerLine {
 func (b *batchBoard) draw() {
 	b.clear()
 	b.tell()
-	lines := b.lines()
-	for _, l := range lines {
-		fmt.Fprint(b.w, "\x1b[K"+b.screen.fit(l, 1)+"\n")
+	for _, l := range b.lines() {
+		l = b.screen.fit(l, 1)
+		fmt.Fprint(b.w, "\x1b[K"+l+"\n")
+		b.drawn = append(b.drawn, cells(l))
 	}
-	b.drawn = len(lines)
 }
 
-// clear goes to the first of the lines that are drawn and takes them away.
+// clear goes to the first of the lines that are drawn and takes them away. In a
+// terminal that has become narrower since, a line takes several.
 func (b *batchBoard) clear() {
-	if b.drawn > 0 {
-		fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", b.drawn)
+	if len(b.drawn) == 0 {
+		return
 	}
-	b.drawn = 0
+	up, width := 0, b.screen.width()
+	for _, n := range b.drawn {
+		up += max(1, (n+width-1)/width)
+	}
+	fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", up)
+	b.drawn = b.drawn[:0]
 }
 
 // lines are the bar and what the workers do, as far as the terminal is high
@@ -156,6 +162,11 @@ func (b *batchBoard) lines() []string {
 	bar := strings.TrimSpace(b.bar.String())
 	if b.failed > 0 {
 		bar += fmt.Sprintf(" %d failed", b.failed)
+	}
+	if cells(bar) >= b.screen.width() { // the numbers say more than what they are drawn as
+		if from, to := strings.IndexByte(bar, '|'), strings.LastIndexByte(bar, '|'); from >= 0 {
+			bar = bar[:from] + strings.TrimSpace(bar[to+1:])
+		}
 	}
 	out := []string{bar}
 	room := b.height() - 3
@@ -168,12 +179,20 @@ func (b *batchBoard) lines() []string {
 		if busy++; busy > room {
 			continue
 		}
-		out = append(out, printable(fmt.Sprintf("%3d %s · %s · %s · %s · %s", i+1, duration(time.Since(l.began).Round(time.Second)), jobWords(l.job), l.doing, l.server, l.asks)))
+		out = append(out, printable(fmt.Sprintf("%3d %s · %s · %s · %s · %s", i+1, inSeconds(time.Since(l.began)), jobWords(l.job), l.doing, l.server, l.asks)))
 	}
 	if busy > room {
 		out = append(out, fmt.Sprintf("    … %d more", busy-room))
 	}
 	return out
+}
+
+// inSeconds is a time that goes on.
+func inSeconds(d time.Duration) string {
+	if d < time.Second {
+		return "0s"
+	}
+	return duration(d.Truncate(time.Second))
 }
 
 // height is that of the terminal, in lines.

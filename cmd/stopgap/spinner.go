@@ -25,6 +25,10 @@ var frames = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧",
 
 const frameTime = 100 * time.Millisecond
 
+// cleared takes the line away, which is the last one, with what a terminal that
+// has become narrower has put below it.
+const cleared = "\r\x1b[J"
+
 // newSpinner starts a spinner, hidden. Close ends it.
 func newSpinner(w io.Writer, s screen) *spinner {
 	if !s.cursor {
@@ -62,7 +66,7 @@ func (s *spinner) hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held++; s.label != "" {
-		fmt.Fprint(s.w, "\r\x1b[K")
+		fmt.Fprint(s.w, cleared)
 	}
 	return func() {
 		s.mu.Lock()
@@ -91,7 +95,7 @@ func (s *spinner) draw() {
 		return
 	}
 	text := s.screen.fit(frames[s.frame%len(frames)]+" "+s.label, 1)
-	fmt.Fprint(s.w, "\r\x1b[K"+s.screen.paint(dim, text)+"\r")
+	fmt.Fprint(s.w, cleared+s.screen.paint(dim, text)+"\r")
 }
 
 // hide clears the line.
@@ -103,7 +107,7 @@ func (s *spinner) hide() {
 	defer s.mu.Unlock()
 	if s.label != "" {
 		s.label = ""
-		fmt.Fprint(s.w, "\r\x1b[K")
+		fmt.Fprint(s.w, cleared)
 	}
 }
 
