@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -13,6 +14,7 @@ import (
 type Contents struct {
 	Configuration Configuration // nil where the batch has not begun
 	Date          string        // that the prompts tell
+	Data          string        // the dataset's file, without its folder
 	Items         []Item        // all of the dataset, in its order
 	Results       []Result      // in the order of the dataset and of the rollouts
 }
@@ -29,13 +31,13 @@ func ReadFolder(dir string) (*Contents, error) {
 }
 
 func readFolder(dir string) (*Contents, error) {
-	path := filepath.Join(dir, ledgerName)
-	if info, err := os.Stat(path); err != nil {
+	file := filepath.Join(dir, ledgerName)
+	if info, err := os.Stat(file); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file: %w", ledgerName, fs.ErrInvalid)
 	}
-	db, err := sql.Open("sqlite", dataSource(path)+"&_pragma=query_only(1)")
+	db, err := sql.Open("sqlite", dataSource(file)+"&_pragma=query_only(1)")
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +66,11 @@ func readFolder(dir string) (*Contents, error) {
 	if c.Date, err = l.Date(); err != nil {
 		return nil, err
 	}
+	data, err := l.meta(metaData)
+	if err != nil {
+		return nil, err
+	}
+	c.Data = path.Base(filepath.ToSlash(data))
 	if c.Items, err = l.items(); err != nil {
 		return nil, err
 	}

@@ -28,8 +28,9 @@ type reading struct {
 }
 
 // Read makes the Report of a folder. It may be read while the comparison is
-// made. The error is a *FolderError, with ErrNone in it where nothing is
-// compared there, or a *batch.FolderError.
+// made. The folder of a batch is read as one configuration. The error is a
+// *FolderError, with ErrNone in it where there is nothing of either, or a
+// *batch.FolderError.
 func Read(dir string) (*Report, error) {
 	rd, err := read(dir)
 	if err != nil {
@@ -48,6 +49,9 @@ func Read(dir string) (*Report, error) {
 // read reads the ledgers of a folder.
 func read(dir string) (*reading, error) {
 	plan, err := ReadPlan(dir)
+	if errors.Is(err, ErrNone) {
+		plan, err = alone(dir)
+	}
 	if err != nil {
 		return nil, err
 	}
