@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,8 +121,18 @@ func (a *api) ask(ctx context.Context, method, path, body string, header map[str
 	if err != nil {
 		return nil, a.final(ctx, err)
 	}
-	a.cache.Put(key, answer)
+	if a.well(answer) { // else the next one may be
+		a.cache.Put(key, answer)
+	}
 	return answer, nil
+}
+
+// well reports whether an answer is of the kind that the engine gives.
+func (a *api) well(answer []byte) bool {
+	if a.name == ArXiv {
+		return bytes.Contains(answer, []byte("<feed"))
+	}
+	return json.Valid(answer)
 }
 
 // final is an error without the library's wrapping.

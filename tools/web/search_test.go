@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -108,6 +109,24 @@ func TestSearchErrors(t *testing.T) {
 		var failed *EngineError
 		if !errors.As(err, &failed) || strings.Contains(err.Error(), "/search") {
 			t.Errorf("%v", err)
+		}
+	})
+	t.Run("another page", func(t *testing.T) { // as of a network that wants a password first
+		for engine, bad := range map[string]string{Tavily: "<html>Log in!</html>", SearXNG: "<html>Log in!</html>", ArXiv: `{"not": "a feed"}`} {
+			e := newEngine(t, engineAnswers[engine])
+			e.instead = []string{bad}
+			name := "search"
+			servers := map[string]*engineServer{engine: e}
+			if engine == ArXiv {
+				name, servers[OpenAlex] = "google_scholar", newEngine(t, func(*http.Request, string) (int, string) { return 200, `{"results": [` })
+			}
+			tool := set(t, Options{Fetch: onDisk(t)}, servers)[name]
+			if got, err := run(t, tool, `{"query":"q"}`); err == nil {
+				t.Errorf("%s: no error, %q", engine, got)
+			}
+			if got, err := run(t, tool, `{"query":"q"}`); err != nil || !strings.Contains(got, "' found ") {
+				t.Errorf("%s, asked again: %q, %v", engine, got, err)
+			}
 		}
 	})
 	t.Run("half of the queries", func(t *testing.T) {

@@ -30,6 +30,8 @@ type engineServer struct {
 	mu    sync.Mutex
 	asked []string // method, path, query and body
 	fail  []int    // statuses of the first answers
+	// instead are the first answers, which are well.
+	instead []string
 }
 
 func newEngine(t *testing.T, answer func(r *http.Request, body string) (int, string)) *engineServer {
@@ -47,11 +49,18 @@ func newEngine(t *testing.T, answer func(r *http.Request, body string) (int, str
 		}
 		e.mu.Lock()
 		e.asked = append(e.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+body.String()))
-		status := 0
+		status, instead := 0, ""
 		if len(e.fail) > 0 {
 			status, e.fail = e.fail[0], e.fail[1:]
 		}
+		if len(e.instead) > 0 {
+			instead, e.instead = e.instead[0], e.instead[1:]
+		}
 		e.mu.Unlock()
+		if instead != "" {
+			fmt.Fprint(w, instead)
+			return
+		}
 		if status != 0 {
 			if status == http.StatusTooManyRequests {
 				w.Header().Set("Retry-After", "0")
