@@ -258,7 +258,7 @@ return text.index("{SECRET}")`, "substring not found", true},
 found = []
 for p in os.listdir("/proc"):
     if p.isdigit() and int(p) != os.getpid():
-        for fd in os.listdir("/proc/%s/fd" % p):
+        for fd in [f for f in os.listdir("/proc/%s/fd" % p) if int(f) > 2]: # what was printed and nobody has read yet may come back
             try: found.append(os.read(os.open("/proc/%s/fd/%s" % (p, fd), os.O_RDONLY | os.O_NONBLOCK), 99).decode())
             except OSError: pass
 return "".join(found).index("{SECRET}")`, "", false},

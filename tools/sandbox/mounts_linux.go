@@ -159,12 +159,16 @@ func hosted(k kind, path string) (mount, error) {
 	if err != nil {
 		return mount{}, &PathError{path, "cannot be opened: " + cause(err)}
 	}
+	target := filepath.Clean(path)
 	for _, special := range []string{"/proc", "/sys", "/dev", "/run"} {
-		if real == "/" || within(real, special) {
+		if real == "/" || within(real, special) || within(target, special) {
 			return mount{}, &PathError{path, "is not for a sandbox"}
 		}
 	}
-	return mount{Kind: k, Target: filepath.Clean(path), Source: real}, nil
+	if target == WorkDir {
+		return mount{}, &PathError{path, "is where a sandbox has a folder of its own; name one below it"}
+	}
+	return mount{Kind: k, Target: target, Source: real}, nil
 }
 
 // cause is an error without the path that it names.

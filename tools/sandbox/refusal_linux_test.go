@@ -71,13 +71,17 @@ func TestPathsRefused(t *testing.T) {
 	t.Setenv("HOME", home)
 	for path, want := range map[string]string{
 		home: "home folder", "/": "home folder", "/usr": "the system's", "/etc": "the system's", "/run": "not for a sandbox",
-		"/proc/1": "not for a sandbox", "relative": "", dir + "/none": "cannot be opened",
+		"/proc/1": "not for a sandbox", "/proc/self/root" + dir: "not for a sandbox", "relative": "", dir + "/none": "cannot be opened",
 	} {
 		_, err := Run(t.Context(), Command{Args: []string{"true"}, Write: []string{path}})
 		var refused *PathError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	// The files of the machine's would count as those of the sandbox.
+	if _, err := Run(t.Context(), Command{Args: []string{"true"}, Read: []string{WorkDir}}); err == nil || !strings.Contains(err.Error(), "name one below it") {
+		t.Errorf("the folder that a sandbox has: %v", err)
 	}
 	if err := os.Symlink(home, dir+"/.git"); err != nil {
 		t.Fatal(err)
