@@ -217,10 +217,10 @@ func notAllowed(s *settings, what string, missing map[tools.Capability]bool) err
 // openCorpusTools gives search and read. They need not be named: --corpus is
 // what names them, and they reach nothing else.
 func openCorpusTools(ctx context.Context, w *workshop) ([]tools.Tool, error) {
+	if w.listing {
+		return new(corpus.Index).Tools(), nil // to be looked at: nothing is indexed or asked
+	}
 	if w.corpus == "" {
-		if w.listing {
-			return new(corpus.Index).Tools(), nil // to be looked at
-		}
 		return nil, nil
 	}
 	documents, err := w.app.openCorpus(ctx, w.settings)
