@@ -205,34 +205,52 @@ func readPostings(ctx context.Context, tx *sql.Tx, t term) (postingList, error) 
 		return nil, err
 	}
 	defer rows.Close()
-	list := make(postingList)
+	list, sums := make(postingList), make(sums)
 	for rows.Next() {
 		var chunk int64
 		var data []byte
 		if err := rows.Scan(&chunk, &data); err != nil {
 			return nil, err
 		}
-		list[chunk] = union(list[chunk], data)
+		if t.prefix {
+			sums.add(chunk, data)
+		} else {
+			list[chunk] = data
+		}
+	}
+	if t.prefix {
+		list = sums.list()
 	}
 	return list, rows.Err()
 }
 
-// union joins the postings of two terms; passages that have both have the sum.
-func union(a, b []byte) []byte {
-	if len(a) == 0 {
-		return b
+// Sums say how often any of several terms occurs in the passages of a chunk, by
+// the lower bits of their numbers. A character may begin thousands of terms.
+type sums map[int64]*[chunkSize]byte
+
+func (s sums) add(chunk int64, data []byte) {
+	counts := s[chunk]
+	if counts == nil {
+		counts = new([chunkSize]byte)
+		s[chunk] = counts
 	}
-	out := make([]byte, 0, len(a)+len(b))
-	for len(a) >= postingBytes && len(b) >= postingBytes {
-		switch x, y := binary.LittleEndian.Uint16(a), binary.LittleEndian.Uint16(b); {
-		case x < y:
-			out, a = append(out, a[:postingBytes]...), a[postingBytes:]
-		case y < x:
-			out, b = append(out, b[:postingBytes]...), b[postingBytes:]
-		default:
-			out = append(out, a[0], a[1], byte(min(int(a[2])+int(b[2]), maxCount)))
-			a, b = a[postingBytes:], b[postingBytes:]
+	for ; len(data) >= postingBytes; data = data[postingBytes:] {
+		low := binary.LittleEndian.Uint16(data)
+		counts[low] = byte(min(int(counts[low])+int(data[2]), maxCount))
+	}
+}
+
+// list gives the sums as the postings of one term.
+func (s sums) list() postingList {
+	list := make(postingList, len(s))
+	for chunk, counts := range s {
+		var data []byte
+		for low, n := range counts {
+			if n > 0 {
+				data = append(binary.LittleEndian.AppendUint16(data, uint16(low)), n)
+			}
 		}
+		list[chunk] = data
 	}
-	return append(append(out, a...), b...)
+	return list
 }
