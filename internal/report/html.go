@@ -221,7 +221,10 @@ func lead(r *compare.Report) string {
 
 // method says how the numbers came to be.
 func method(r *compare.Report) string {
-	s := line(r.Data) + " (" + line(r.Shape) + ")"
+	s := line(r.Data)
+	if r.Shape != "" {
+		s += " (" + line(r.Shape) + ")"
+	}
 	if r.Date != "" {
 		s += "; the prompts tell " + line(r.Date)
 	}
