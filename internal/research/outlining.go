@@ -99,7 +99,7 @@ func (s *state) outliner(summaries, problem string, citable []int, last *string)
 	return part{
 		phase: Outlining, script: s.Scripts.Outline, ends: []string{outlineTool},
 		turns: outlineTurns, result: s.share(16), write: s.turnTokens(),
-		texts: texts(map[string]string{"outline": s.outline, "summaries": summaries, "problem": problem}),
+		texts: texts(map[string]string{"outline": plainCitations(s.outline), "summaries": summaries, "problem": problem}),
 		tools: []tools.Tool{newVerb(outlineTool, "", `{"type":"object","properties":{"outline":{"type":"string","description":"The whole outline."}},"required":["outline"]}`,
 			func(_ context.Context, in outlineArguments) (string, error) {
 				if err := s.usable(in.Outline, citable); err != nil {
@@ -139,7 +139,11 @@ func (s *state) adopt(text string) error {
 	o, _ := outline.Parse(text)
 	s.outline = o.String()
 	s.changes++
-	return s.emit(OutlineChanged{Number: s.changes, Outline: s.outline, Points: len(o.All()), Cited: o.Cited()})
+	points := 0
+	for _, section := range o.All() {
+		points += max(len(section.Notes), 1)
+	}
+	return s.emit(OutlineChanged{Number: s.changes, Outline: plainCitations(s.outline), Points: points, Cited: o.Cited()})
 }
 
 // makeDo takes what can be used of an outline that was never right: without the

@@ -77,7 +77,7 @@ func (s *state) planner() (part, error) {
 		phase: Planning, script: s.Scripts.Plan, ends: []string{outlineVerb, terminateTool},
 		turns: left.Turns, time: left.Time, result: min(s.share(8), tools.DefaultMaxTokens), write: s.turnTokens(),
 		texts: texts(map[string]string{
-			"outline":   s.cut(s.outline, s.share(6)),
+			"outline":   s.cut(plainCitations(s.outline), s.share(6)),
 			"summaries": summaries,
 			"history":   s.past(s.share(5)),
 		}),
