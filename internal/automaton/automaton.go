@@ -97,6 +97,9 @@ func Compile(s Script) (*Automaton, error) {
 		}
 		a.turns = append(a.turns, turn)
 	}
+	for _, w := range s.Words {
+		add(w)
+	}
 	lost := add(Lost)
 	follow[lost] = a.end
 	if len(a.tokens) > maxTokens {

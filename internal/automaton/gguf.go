@@ -26,7 +26,7 @@ type Options struct {
 	Logit float64
 	// Narrow gives the attention one head instead of as many as the width has
 	// room for: a long prompt is read many times faster. Such a file is of
-	// architecture qwen3.
+	// architecture qwen3, and for Ollama.
 	Narrow bool
 }
 
@@ -136,6 +136,9 @@ func (a *Automaton) metadata(width int, o Options) ggml.KV {
 		kv[arch+".attention.head_count"] = uint32(1)
 		kv[arch+".attention.key_length"] = uint32(headWidth)
 		kv[arch+".attention.value_length"] = uint32(headWidth)
+		// Ollama's engine looks a word up whole before it merges, as by this name
+		// everybody does.
+		kv["tokenizer.ggml.pre"] = "llama-bpe"
 	}
 	return kv
 }

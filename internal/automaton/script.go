@@ -20,6 +20,9 @@ import (
 // A Script is what the model says.
 type Script struct {
 	Turns []Turn
+	// Words are further tokens. A server that looks words up whole, as Ollama's
+	// engine does, reads prompts of such words as fewer tokens.
+	Words []string
 }
 
 // A Turn is one generation.

@@ -3,6 +3,8 @@ package researchtest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +36,24 @@ func (r *Rehearsal) Watch(a Author) Author {
 		}
 		return text, nil
 	}
+}
+
+// word is what tokenizers of Qwen's kind cut text into, but for digits.
+var word = regexp.MustCompile(`[^\r\n\pL\pN]?\pL+| ?[^\s\pL\pN]+[\r\n]*`)
+
+// Script is what was said, and the words of the prompts. The errors are those of
+// Turns.
+func (r *Rehearsal) Script() (automaton.Script, error) {
+	turns, err := r.Turns()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	words := map[string]bool{}
+	for _, l := range r.lines {
+		for _, w := range word.FindAllString(l.prompt, -1) {
+			words[w] = true
+		}
+	}
+	return automaton.Script{Turns: turns, Words: slices.Sorted(maps.Keys(words))}, err
 }
 
 // Turns is the script of what was said. Each turn begins after the shortest end

@@ -14,7 +14,7 @@ import (
 // A Page is one that the planner reads.
 type Page struct {
 	URL  string
-	Goal string // unlike that of any other page
+	Goal string // unlike that of any other page; one page may have none
 	// Evidence are words of the page. They are only told where the prompt has
 	// them.
 	Evidence string
@@ -163,7 +163,7 @@ func (r *Researcher) outline(prompt string) string {
 		for _, p := range s.Pages {
 			if at++; seen[strconv.Itoa(at)] {
 				ids = append(ids, fmt.Sprintf("<id>%d</id>", at))
-				points = append(points, fmt.Sprintf("- %s <cite> <id>%d</id> </cite>\n", p.Goal, at))
+				points = append(points, fmt.Sprintf("- %s <cite> <id>%d</id> </cite>\n", cmp.Or(p.Goal, p.Summary), at))
 			}
 		}
 		if s.Brief && len(ids) > 0 {

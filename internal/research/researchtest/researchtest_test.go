@@ -2,6 +2,7 @@ package researchtest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,11 +71,11 @@ func TestRehearsal(t *testing.T) {
 		}
 		wants = append(wants, c[1])
 	}
-	turns, err := seen.Turns()
-	if err != nil || len(turns) != len(wants) {
-		t.Fatalf("%d turns, %v", len(turns), err)
+	script, err := seen.Script()
+	if err != nil || len(script.Turns) != len(wants) || !slices.Contains(script.Words, " built") {
+		t.Fatalf("%d turns, %v", len(script.Turns), err)
 	}
-	if _, err := automaton.Compile(automaton.Script{Turns: turns}); err != nil {
+	if _, err := automaton.Compile(script); err != nil {
 		t.Error(err)
 	}
 }
