@@ -90,23 +90,27 @@ func (s *Structure) Run(ctx context.Context, args json.RawMessage) (string, erro
 }
 
 // below gives a path as one inside of the working folder. A path that names the
-// folder in full is taken as well: models write both.
+// folder in full is taken as well, with its links or without: models write all.
 func below(folder, path string) (string, error) {
-	if filepath.IsAbs(path) {
-		rel, err := filepath.Rel(absolute(folder), path)
-		if err != nil {
-			return "", errOutside(path)
+	full := absolute(folder)
+	bases := []string{full}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		bases = append(bases, real)
+	}
+	for _, base := range bases {
+		local := path
+		if filepath.IsAbs(path) {
+			rel, err := filepath.Rel(base, path)
+			if err != nil {
+				continue
+			}
+			local = rel
 		}
-		path = rel
+		if local = filepath.Clean(local); filepath.IsLocal(local) {
+			return local, nil
+		}
 	}
-	if path = filepath.Clean(path); !filepath.IsLocal(path) {
-		return "", errOutside(path)
-	}
-	return path, nil
-}
-
-func errOutside(path string) error {
-	return fmt.Errorf("%q is outside of the working folder; use a path below it, or . for the folder itself", path)
+	return "", fmt.Errorf("%q is outside of the working folder; use a path below it, or . for the folder itself", path)
 }
 
 func absolute(folder string) string {

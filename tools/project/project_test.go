@@ -114,3 +114,25 @@ func TestOutside(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 }
+
+// A folder may be reached by a link, and asked for in full in both ways; what is
+// outside is told as it was asked for.
+func TestInFull(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, top, "root/sub/file")
+	link := filepath.Join(top, "link")
+	if err := os.Symlink("root", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{link + "/sub", top + "/root/sub", top + "/root/sub/"} {
+		if res := show(t, link, `{"root_dir":"`+dir+`"}`); res.Status != tools.OK || !strings.Contains(res.Content, "file") {
+			t.Errorf("%s: %+v", dir, res)
+		}
+	}
+	if res := show(t, link, `{"root_dir":"`+top+`"}`); res.Content != `Error: project_structure failed: "`+top+`" is outside of the working folder; use a path below it, or . for the folder itself` {
+		t.Errorf("%+v", res)
+	}
+}
