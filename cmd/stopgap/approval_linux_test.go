@@ -19,7 +19,7 @@ func approvals(t *testing.T, arguments ...string) (args []string, made string) {
 		t.Fatal(err)
 	}
 	call := func(line string) string {
-		return `"<tool_call>\n{\"name\": \"append\", \"arguments\": {\"line\": \"` + line + `\"}}\n</tool_call>"`
+		return `"<tool_call>\n{\"name\": \"append\", \"arguments\": {\"line\": \n\n\n \"` + line + `\"}}\n</tool_call>"`
 	}
 	model := modelFile(t, "turns:\n  - text: "+call("one \\\\u001b[2J")+"\n  - text: "+call("two")+"\n  - text: Done.\n")
 	return append([]string{"run", "--model", model, "--tools", "append", "--tool-file", file, "--allow", "code"}, append(arguments, "Go on.")...), made
@@ -60,7 +60,7 @@ func TestApproval(t *testing.T) {
 				t.Errorf("%q", out)
 			}
 			if len(c.answers) > 0 && !strings.Contains(strings.Join(p.lines(), "\n"), `append wants to run with
-{"line": "one \u001b[2J"}
+{"line":"one \u001b[2J"}
 allow it? (y)es, (n)o, (a)lways in this run: `) {
 				t.Errorf("%s", strings.Join(p.lines(), "\n"))
 			}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -77,17 +79,21 @@ func (p *approver) ask(ctx context.Context, call tools.Call) (string, error) {
 	stop := context.AfterFunc(ctx, closeTTY) // ends the reading
 	defer func() { stop(); closeTTY() }()
 	defer p.spinner.hold()()
-	words := printable(string(call.Arguments))
+	var line bytes.Buffer // of one line: white space between the arguments could push them out of sight
+	if json.Compact(&line, call.Arguments) != nil {
+		return "no", nil // a set checks them before it asks
+	}
+	words := printable(line.String())
 	if n := len(words) - askedBytes; n > 0 {
 		words = strings.ToValidUTF8(words[:askedBytes], "") + fmt.Sprintf("… and %d bytes more", n)
 	}
 	fmt.Fprintf(p.app.stderr, "%s wants to run with\n%s\nallow it? (y)es, (n)o, (a)lways in this run: ", printable(call.Name), words)
-	line, err := bufio.NewReader(tty).ReadString('\n')
-	if line == "" && err != nil {
+	answer, err := bufio.NewReader(tty).ReadString('\n')
+	if answer == "" && err != nil {
 		fmt.Fprintln(p.app.stderr)
 		return "no", nil // Ctrl-D, or the end of the run
 	}
-	return line, nil
+	return answer, nil
 }
 
 // terminal opens the terminal of the process.
