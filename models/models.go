@@ -23,7 +23,8 @@ type Model interface {
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 
-// A Describer tells what the server says of its model. Optional.
+// A Describer tells what the server says of its model. Optional. It asks the
+// server each time, so that an error also tells that nobody is there.
 type Describer interface {
 	Describe(ctx context.Context) (Info, error)
 }

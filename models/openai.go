@@ -425,10 +425,11 @@ func (m *openai) List(ctx context.Context) ([]Listed, error) {
 
 // Describe implements Describer.
 func (m *openai) Describe(ctx context.Context) (Info, error) {
-	facts, err := m.facts(ctx)
+	facts, err := m.ask(ctx)
 	if err != nil {
 		return Info{}, m.complete(ctx, err)
 	}
+	_, _ = m.known.get(func() (openaiFacts, error) { return facts, nil }) // it fails never
 	info := Info{
 		Ref:    "openai:" + m.url() + "#" + facts.model,
 		Server: m.kind,

@@ -324,6 +324,21 @@ func TestOpenAIDescribes(t *testing.T) {
 	}
 }
 
+// TestOpenAIDescribeAsks: whoever waits for a server to come back asks it, also
+// where it has told what it is before.
+func TestOpenAIDescribeAsks(t *testing.T) {
+	f := openaiFake(t, vllmDialect)
+	m := f.open(t, Options{})
+	if _, err := m.(Describer).Describe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	var gone *UnreachableError
+	if _, err := m.(Describer).Describe(t.Context()); !errors.As(err, &gone) {
+		t.Errorf("a server that is gone describes itself: %v", err)
+	}
+}
+
 // TestOpenAIListThatFailsForNow: what the server is is asked again, not guessed
 // from a list that could not be had just then.
 func TestOpenAIListThatFailsForNow(t *testing.T) {
