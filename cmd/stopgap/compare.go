@@ -28,11 +28,13 @@ type compareFlags struct {
 	baseline string
 	primary  string
 	dryRun   bool
+	// judge is the model that judges answers; judgeFormat is how it is asked.
+	judge, judgeFormat string
 }
 
 func (a *app) compareCommand() *cobra.Command {
 	s := newSettings()
-	f := compareFlags{batchFlags: batchFlags{rollouts: 1, parallel: 4}}
+	f := compareFlags{batchFlags: batchFlags{rollouts: 1, parallel: 4}, judgeFormat: "server"}
 	cmd := &cobra.Command{
 		Use: "compare --formats A,B,FILE --data FILE", Short: "Ask the same questions in several formats, and tell how they differ",
 		Long: `Ask all questions of a dataset in several prompt formats, each as often as
@@ -93,6 +95,8 @@ func (f *compareFlags) own(p *pflag.FlagSet, s *settings) {
 	p.Var(count{&f.first, 0}, "first", "ask only the first N questions; 0 for all")
 	p.StringVar(&f.baseline, "baseline", "", "the `FORMAT` that the others are held against (default the first)")
 	p.Var(choice{&f.primary, compare.Primaries()}, "primary", "the metric that the comparison is about (default exact_match)")
+	p.StringVar(&f.judge, "judge", "", "have this model, as `REF`, judge the answers")
+	p.StringVar(&f.judgeFormat, "judge-format", f.judgeFormat, "the prompt `FORMAT` that the judge is asked in")
 	p.BoolVar(&f.retryFailed, "retry-failed", false, "make rollouts again that ended by an error")
 	p.BoolVar(&f.skipBroken, "skip-broken", false, "leave out lines of the dataset that are no question")
 	p.BoolVar(&f.dryRun, "dry-run", false, "tell what would be asked, and ask nothing")
@@ -160,9 +164,17 @@ func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	if err != nil {
 		return err
 	}
+	judges, err := a.judgeFor(ctx, s, f, board)
+	if err != nil {
+		return err
+	}
 	c := &compare.Comparison{
 		Dir: dir, Data: data, First: f.first, Rollouts: f.rollouts, Parallel: f.parallel, RetryFailed: f.retryFailed,
 		Date: s.date, Seeds: seedsOf(s), Primary: f.primary,
+	}
+	if judges != nil {
+		defer judges.kit.Close()
+		c.JudgedBy = judges.name
 	}
 	for _, one := range crews {
 		c.Configurations = append(c.Configurations, one.candidate())
@@ -170,7 +182,7 @@ func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	if c.Baseline, err = f.baselineOf(c.Configurations); err != nil {
 		return err
 	}
-	return a.runComparison(ctx, s, c, f, board)
+	return a.runComparison(ctx, s, c, f, judges, board)
 }
 
 // seedsOf is what the seeds of a comparison follow from: the same for all of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"stopgap/internal/batch"
@@ -31,14 +32,19 @@ func (v *compareBoard) Event(ev batch.Event) error {
 			fmt.Fprintln(v, printable(fmt.Sprintf("stopgap: %s (%d of %d)", ev.Configuration, ev.Place, ev.Of)))
 		}
 		return nil
-	case compare.Ended, batch.Began, batch.Ended:
+	case compare.Judging:
+		if !v.quiet {
+			fmt.Fprintln(v, printable(fmt.Sprintf("stopgap: %s judges %d %s", ev.Judge, ev.Answers, plural(ev.Answers, "answer"))))
+		}
+		return nil
+	case compare.Ended, compare.Judged, batch.Began, batch.Ended:
 		return nil // of the whole, not of its parts
 	}
 	return v.batchView.Event(ev)
 }
 
 // runComparison makes a comparison and tells what came of it.
-func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Comparison, f compareFlags, board *compareBoard) error {
+func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Comparison, f compareFlags, b *referee, board *compareBoard) error {
 	if !board.quiet && !f.json || f.dryRun {
 		fmt.Fprintln(board, printable(planWords(c)))
 	}
@@ -49,23 +55,16 @@ func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Compari
 		return comparisonError(err)
 	}
 	defer c.Close()
-	var failed error
-	var end compare.Ended
-	for ev, err := range c.Run(ctx) {
-		if err != nil {
-			failed = err
-			break
-		}
-		if ended, ok := ev.(compare.Ended); ok {
-			end = ended
-		}
-		if err := board.Event(ev); err != nil {
-			return err
-		}
+	end, failed := follow(c.Run(ctx), board)
+	if failed == nil && b != nil {
+		failed = b.judge(ctx, c, board)
 	}
 	board.Close()
 	if errors.As(failed, new(*batch.FolderError)) {
 		return folderError(failed)
+	}
+	if is[*outputError](failed) {
+		return failed
 	}
 	if err := a.drawComparison(ctx, s, c.Dir, f); err != nil {
 		return err
@@ -74,12 +73,31 @@ func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Compari
 	case ctx.Err() != nil && end.Missing > 0:
 		a.note("left with %d of %d rollouts done; the same command goes on from there", end.Done, end.Done+end.Missing)
 		return context.Canceled
+	case ctx.Err() != nil && failed != nil:
+		a.note("left while answers were judged; the same command goes on from there")
+		return context.Canceled
 	case failed != nil:
 		return failed
 	case end.Failed > 0:
 		return &someFailed{end.Failed, end.Done}
 	}
 	return nil
+}
+
+// follow shows what happens in a comparison, and gives how it ended.
+func follow(events iter.Seq2[batch.Event, error], board *compareBoard) (end compare.Ended, err error) {
+	for ev, err := range events {
+		if err != nil {
+			return end, err
+		}
+		if ended, ok := ev.(compare.Ended); ok {
+			end = ended
+		}
+		if err := board.Event(ev); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
 }
 
 // planWords tell what a comparison is going to ask.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"stopgap/internal/batch"
+	"stopgap/internal/compare"
+	"stopgap/internal/config"
+	"stopgap/internal/eval/judge"
+	"stopgap/models"
+	"stopgap/runner"
+)
+
+// A referee is the model that judges, and its name.
+type referee struct {
+	kit  *kit
+	name string
+}
+
+// judgeFor opens the model of --judge, which answers greedily and has no tools;
+// nil where there is none.
+func (a *app) judgeFor(ctx context.Context, s *settings, f compareFlags, board *compareBoard) (*referee, error) {
+	if f.judge == "" {
+		return nil, nil
+	}
+	one, silent := newSettings(), *a
+	one.model, one.format, one.quiet, one.context = f.judge, f.judgeFormat, s.quiet, s.context
+	one.firstToken, one.between, one.apiKeyEnv = s.firstToken, s.between, s.apiKeyEnv
+	greedy := 0.0
+	one.sampling.Temperature = &greedy
+	flag := config.Origin{Place: config.Flag, Detail: "--judge"}
+	one.origins = map[string]config.Origin{"model": flag, "corpus": flag} // it is given no documents
+	silent.stderr = board
+	k, err := silent.prepare(ctx, one, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := silent.connect(ctx, one, k); err != nil {
+		k.Close()
+		return nil, err
+	}
+	return &referee{k, modelName(k)}, nil
+}
+
+// ask asks the judge's model.
+func (b *referee) ask(ctx context.Context, prompt string, schema json.RawMessage) (string, error) {
+	answer, _, err := b.kit.runner.Ask(ctx, prompt, schema)
+	if is[*runner.LimitError](err) || is[*models.OverflowError](err) {
+		err = fmt.Errorf("%w: %w", judge.ErrTooLong, err)
+	}
+	return answer, err
+}
+
+// judge has the answers of a comparison judged.
+func (b *referee) judge(ctx context.Context, c *compare.Comparison, board *compareBoard) (err error) {
+	store, err := judge.OpenStore(c.Verdicts())
+	if err != nil {
+		return folderError(&batch.FolderError{Dir: c.Dir, Err: err})
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, err = follow(c.Judge(ctx, &judge.Judge{Ask: b.ask, Model: b.name, Store: store}), board)
+	return err
+}
