@@ -100,6 +100,7 @@ func (b *Batch) Run(ctx context.Context) iter.Seq2[Event, error] {
 			yield(nil, err)
 			return
 		}
+		defer w.leave(nil)
 		stopped := !yield(first, nil)
 		if stopped {
 			w.leave(ErrLeft)
@@ -147,6 +148,7 @@ func (b *Batch) begin(ctx context.Context) (*work, Began, error) {
 	w.left, w.leave = context.WithCancelCause(ctx)
 	jobs, first, err := w.plan()
 	if err != nil {
+		w.leave(nil)
 		return nil, first, &FolderError{b.Dir, err}
 	}
 	w.schedule = newSchedule(jobs, len(b.Servers))
