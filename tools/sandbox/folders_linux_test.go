@@ -73,6 +73,43 @@ func TestReadInWritable(t *testing.T) {
 	})
 }
 
+// TestLinksInFolders: what is given besides a folder that has a link to it is seen
+// through the link.
+func TestLinksInFolders(t *testing.T) {
+	eachMethod(t, func(t *testing.T, m Method) {
+		dir := openDir(t)
+		for _, d := range []string{"a", "far", "wide"} {
+			if err := os.Mkdir(filepath.Join(dir, d), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(dir, d), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for link, to := range map[string]string{"a/data": dir + "/far", "a/out": "../wide", "b": "a"} {
+			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(dir+"/far/text", []byte("far\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		try := func(read, write []string, want string) {
+			t.Helper()
+			res, err := Run(t.Context(), Command{
+				Args: []string{"sh", "-c", "cat data/text; for d in data out; do echo x > $d/new && echo $d; done"}, Dir: dir + "/a", Read: read, Write: write, Method: m,
+			})
+			if err != nil || string(res.Stdout) != want {
+				t.Errorf("read %v, write %v: %v %s%s", read, write, err, res.Stdout, res.Stderr)
+			}
+		}
+		try([]string{dir + "/a", dir + "/a/data"}, []string{dir + "/a/out"}, "far\nout\n")
+		try([]string{dir + "/a/data", dir + "/a"}, []string{dir + "/wide"}, "far\nout\n")
+		try([]string{dir + "/a/data"}, []string{dir + "/a", dir + "/wide"}, "far\nout\n")
+		try([]string{dir + "/b", dir + "/b/data", dir + "/a"}, nil, "far\n")
+	})
+}
+
 // openDir is a folder that others may enter: for root, a sandbox is somebody else.
 func openDir(t *testing.T) string {
 	t.Helper()

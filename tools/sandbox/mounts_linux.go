@@ -97,18 +97,19 @@ func appendPresent(list []mount, k kind, path string) []mount {
 
 // appendFolders adds the folders of the command, and what stays read-only in them.
 func (b *box) appendFolders(list []mount) ([]mount, error) {
+	var seen []string // in the sandbox, of Read
 	for _, path := range b.command.Read {
-		m, err := hosted(readOnly, path)
+		m, err := b.hosted(readOnly, path)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, m)
+		list, seen = append(list, m), append(seen, m.Target)
 	}
 	for _, path := range b.command.Write {
 		if err := checkWritable(path); err != nil {
 			return nil, err
 		}
-		m, err := hosted(writable, path)
+		m, err := b.hosted(writable, path)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func (b *box) appendFolders(list []mount) ([]mount, error) {
 				guarded[rel] = true
 			}
 		}
-		for _, path := range b.command.Read { // the mount of folder lies over it
+		for _, path := range seen { // the mount of the folder lies over it
 			for _, rel := range below(folder, path) {
 				if rel != "." {
 					guarded[rel] = true
@@ -150,8 +151,10 @@ func (b *box) appendFolders(list []mount) ([]mount, error) {
 	return list, nil
 }
 
-// hosted mounts a path of the host at its own place.
-func hosted(k kind, path string) (mount, error) {
+// hosted mounts a path of the host at its own place. One that goes through a link
+// inside of another given folder comes where the link leads, since nothing can be
+// mounted on a link.
+func (b *box) hosted(k kind, path string) (mount, error) {
 	if !filepath.IsAbs(path) {
 		return mount{}, &PathError{path, "is not an absolute path"}
 	}
@@ -160,6 +163,12 @@ func hosted(k kind, path string) (mount, error) {
 		return mount{}, &PathError{path, "cannot be opened: " + cause(err)}
 	}
 	target := filepath.Clean(path)
+	for _, folder := range slices.Concat(b.command.Read, b.command.Write) {
+		if rel, err := filepath.Rel(folder, target); err == nil && filepath.IsLocal(rel) && filepath.Join(resolved(folder), rel) != real {
+			target = real
+			break
+		}
+	}
 	for _, special := range []string{"/proc", "/sys", "/dev", "/run"} {
 		if real == "/" || within(real, special) || within(target, special) {
 			return mount{}, &PathError{path, "is not for a sandbox"}
