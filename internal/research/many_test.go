@@ -108,9 +108,9 @@ func TestTwoHundredSummaries(t *testing.T) {
 // fit asserts that each prompt leaves room for what may be written behind it.
 func (l *listener) fit(t *testing.T, window int) {
 	t.Helper()
-	longest := map[string]int{}
+	longest := map[researchtest.Kind]int{}
 	for _, q := range l.requests {
-		kind := kindOf(q.prompt)
+		kind := researchtest.KindOf(q.prompt)
 		n := tools.EstimateTokens(q.prompt)
 		longest[kind] = max(longest[kind], n)
 		if n+q.max > window {
@@ -121,20 +121,6 @@ func (l *listener) fit(t *testing.T, window int) {
 	if len(longest) != 5 {
 		t.Errorf("the phases: %v", longest)
 	}
-}
-
-// kindOf names a prompt by what only its instructions say.
-func kindOf(prompt string) string {
-	instructions, rest, _ := strings.Cut(prompt, "<|im_end|>")
-	for _, k := range [][2]string{{"- <write_outline>:", "plan"}, {"- <write_terminate>:", "write"}, {"Write the whole outline anew", "outline"}} {
-		if strings.Contains(instructions, k[0]) {
-			return k[1]
-		}
-	}
-	if strings.Contains(rest, "\n\nThe report:\n") {
-		return "answer"
-	}
-	return "read"
 }
 
 // marked are the numbers that stand behind a mark, in their order.
@@ -162,32 +148,32 @@ func (n size) needed(t *testing.T, requests []request) {
 	for i, q := range requests {
 		summaries, evidence, texts := marked(q.prompt, "summary"), marked(q.prompt, "evidence"), marked(q.prompt, "text")
 		from, to := 1, 0 // the summaries that may stand in the prompt
-		switch kindOf(q.prompt) {
-		case "read":
+		switch researchtest.KindOf(q.prompt) {
+		case researchtest.Read:
 			read++
 			if !slices.Equal(texts, []int{read}) || !slices.Equal(evidence, texts) || len(summaries) > 0 {
 				t.Fatalf("request %d, reading page %d: texts %v, evidence %v, summaries %v", i+1, read, texts, evidence, summaries)
 			}
 			continue
-		case "plan":
+		case researchtest.Plan:
 			covered = max(covered, lastCited(q.prompt))
 			from, to, evidence = covered+1, read, append(evidence, texts...)
-		case "outline":
+		case researchtest.Outline:
 			from, to, evidence = covered+1, read, append(evidence, texts...)
 			covered = max(covered, lastOf(summaries))
-		case "write": // twice for a section: it is fetched for, and written
+		case researchtest.Write: // twice for a section: it is fetched for, and written
 			section := written / 2
 			written++
 			from, to, evidence = section*n.pages+1, (section+1)*n.pages, texts
-		case "answer":
+		case researchtest.Answer:
 			evidence = append(evidence, texts...)
 		}
 		if len(evidence) > 0 {
-			t.Errorf("request %d, %s: has the pages' own words: %v", i+1, kindOf(q.prompt), evidence)
+			t.Errorf("request %d, %s: has the pages' own words: %v", i+1, researchtest.KindOf(q.prompt), evidence)
 		}
 		for _, k := range summaries {
 			if k < from || k > to {
-				t.Errorf("request %d, %s: has summary %d, and needs %d to %d", i+1, kindOf(q.prompt), k, from, to)
+				t.Errorf("request %d, %s: has summary %d, and needs %d to %d", i+1, researchtest.KindOf(q.prompt), k, from, to)
 			}
 		}
 	}

@@ -62,17 +62,43 @@ func (r *Researcher) Author() Author {
 	}
 }
 
-// write tells the phases apart by what only their instructions say.
-func (r *Researcher) write(prompt string) string {
+// A Kind says what a prompt asks for.
+type Kind string
+
+// The kinds of prompts, in the order in which a research begins with them.
+const (
+	Plan    Kind = "plan"
+	Read    Kind = "read" // a page, for a goal
+	Outline Kind = "outline"
+	Write   Kind = "write"
+	Answer  Kind = "answer"
+)
+
+// KindOf tells prompts apart by what only their instructions say.
+func KindOf(prompt string) Kind {
 	instructions, _, _ := strings.Cut(prompt, "<|im_end|>")
 	switch {
 	case strings.Contains(instructions, "- <write_outline>:"):
-		return next(r.Plan(), &r.planned)
+		return Plan
 	case strings.Contains(instructions, "- <write_terminate>:"):
-		return next(r.Report(), &r.written)
+		return Write
 	case strings.Contains(instructions, "Write the whole outline anew"):
+		return Outline
+	case strings.Contains(instructions, "Answer the question between"):
+		return Answer
+	}
+	return Read
+}
+
+func (r *Researcher) write(prompt string) string {
+	switch KindOf(prompt) {
+	case Plan:
+		return next(r.Plan(), &r.planned)
+	case Write:
+		return next(r.Report(), &r.written)
+	case Outline:
 		return r.outline(prompt)
-	case strings.Contains(prompt, "The report:"):
+	case Answer:
 		return "<answer>" + r.Answer + "</answer>"
 	}
 	return r.summary(prompt)

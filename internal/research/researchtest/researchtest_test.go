@@ -64,7 +64,7 @@ func TestRehearsal(t *testing.T) {
 		{"Write the whole outline anew<|im_end|>[1] Bridges", "<outline>\n## Bridges\n- who built it <cite> <id>1</id> </cite>\n</outline>"},
 		{"- <write_terminate>: so<|im_end|>", "<retrieve> <id>1</id> <goal> Bridges </goal> </retrieve>"},
 		{"- <write_terminate>: so<|im_end|> again", "<write>\n## Bridges\n\nOttla did. <cite> <id>1</id> </cite>\n</write>"},
-		{"x<|im_end|>The report: so", "<answer>Ottla and Casimir</answer>"},
+		{"Answer the question between<|im_end|>The report: so", "<answer>Ottla and Casimir</answer>"},
 	} {
 		if got := say(t, m, c[0]+ends); got != c[1] {
 			t.Errorf("after %q: %q", c[0], got)
