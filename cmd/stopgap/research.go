@@ -125,7 +125,7 @@ func (a *app) research(cmd *cobra.Command, s *settings, f researchFlags, args []
 		return err
 	}
 	defer w.close()
-	return a.followResearch(ctx, r, f, view)
+	return a.followResearch(ctx, r, f, view, s.quiet)
 }
 
 // nameOf makes a file's name of a question.
@@ -221,7 +221,7 @@ func (f researchFlags) settings(s *settings, k *kit, scripts research.Scripts) m
 }
 
 // follow shows a research and writes its report.
-func (a *app) followResearch(ctx context.Context, r *research.Research, f researchFlags, view researchView) error {
+func (a *app) followResearch(ctx context.Context, r *research.Research, f researchFlags, view researchView, quiet bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var ended research.Ended
@@ -251,7 +251,7 @@ func (a *app) followResearch(ctx context.Context, r *research.Research, f resear
 		return shown
 	}
 	if !f.json {
-		if err := a.researchSummary(f, ended); err != nil {
+		if err := a.researchSummary(f, ended, quiet); err != nil {
 			return err
 		}
 	}
@@ -269,11 +269,14 @@ func (a *app) followResearch(ctx context.Context, r *research.Research, f resear
 }
 
 // researchSummary prints the answer, and tells where the report is.
-func (a *app) researchSummary(f researchFlags, ended research.Ended) error {
+func (a *app) researchSummary(f researchFlags, ended research.Ended, quiet bool) error {
 	if ended.Answer != "" {
 		if _, err := fmt.Fprintln(a.stdout, printable(ended.Answer)); err != nil {
 			return err
 		}
+	}
+	if quiet {
+		return nil
 	}
 	a.note("%s; %s", ended.Report.SummaryLine(), duration(ended.Duration))
 	a.note("the report: %s and %s", f.out, htmlName(f.out))

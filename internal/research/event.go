@@ -86,7 +86,7 @@ type SummaryStored struct {
 type OutlineChanged struct {
 	Number  int    `json:"number"`  // of the outline, from 1
 	Outline string `json:"outline"` // as Markdown, citations as [1, 2]
-	Points  int    `json:"points"` // its lines, and the sections without any
+	Points  int    `json:"points"`  // its lines, and the sections without any
 	Cited   []int  `json:"cited,omitempty"`
 }
 

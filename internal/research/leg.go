@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"stopgap/internal/trace"
@@ -26,6 +27,7 @@ type part struct {
 	texts  map[string]string
 	ends   []string // the tools that end a leg by their success
 	turns  int      // at most
+	tokens int      // generated, at most; zero for no limit
 	time   time.Duration
 	result int // tokens of what a tool gives
 	write  int // tokens of a turn
@@ -97,8 +99,10 @@ func (s *state) runner(p part) (*runner.Runner, error) {
 func (s *state) play(j *journal, r *runner.Runner, task runner.Task, p part) (ending, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	stop := context.AfterFunc(s.ctx, func() { j.close(); cancel() })
+	leave := func() { j.close(); cancel() }
+	stop := context.AfterFunc(s.ctx, leave)
 	defer stop()
+	s.reading.set(leave)
 	about := s.About
 	about.Format, about.Text = p.script.Name, p.script.Text
 	if i := j.unfinished(); i >= 0 {
@@ -128,11 +132,14 @@ func is[T error](err error) bool {
 
 // played tells what ended a leg that cannot go on.
 func (s *state) played(j *journal, end ending, err error) (ending, error) {
+	failed := s.reading.set(nil)
 	switch fault := j.w.Err(); {
 	case errors.Is(err, errLeft):
 		return end, err
 	case s.ctx.Err() != nil:
 		return end, s.ctx.Err()
+	case failed != nil:
+		return end, failed
 	case fault != nil:
 		return end, &FolderError{s.folder.path, bare(fault)}
 	case err != nil && end.reason == runner.TermTokenLimit && is[*models.OverflowError](err):
@@ -193,6 +200,34 @@ func (s *state) replay(run *trace.Run, p part) (ending, error) {
 		}
 	}
 	return w.end, fmt.Errorf("the journal of leg %d has no end", s.leg) // whole has said that it has
+}
+
+// A reading is what stands between the pages that are read in a leg and the
+// leg: a model that cannot be asked for a summary is no fault of the page. It
+// ends the leg, as a kill would, and the planner is told nothing.
+type reading struct {
+	mu    sync.Mutex
+	leave func()
+	err   error
+}
+
+// set says how a leg is left, and gives what has failed in the one before.
+func (r *reading) set(leave func()) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.err
+	r.leave, r.err = leave, nil
+	return err
+}
+
+// fail leaves the leg.
+func (r *reading) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leave != nil && r.err == nil {
+		r.err = err
+		r.leave()
+	}
 }
 
 // A journal is that of a leg. A leg that was made again has several runs in it,

@@ -75,7 +75,7 @@ func (s *state) planner() (part, error) {
 	summaries, err := s.digest(s.known[s.covered:], s.share(6))
 	return part{
 		phase: Planning, script: s.Scripts.Plan, ends: []string{outlineVerb, terminateTool},
-		turns: left.Turns, time: left.Time, result: min(s.share(8), tools.DefaultMaxTokens), write: s.turnTokens(),
+		turns: left.Turns, tokens: left.Tokens, time: left.Time, result: min(s.share(8), tools.DefaultMaxTokens), write: s.turnTokens(),
 		texts: texts(map[string]string{
 			"outline":   s.cut(plainCitations(s.outline), s.share(6)),
 			"summaries": summaries,
@@ -136,6 +136,9 @@ func (s *state) budget(b Budget) Budget {
 func (s *state) rest(p Phase, b Budget) Budget {
 	t := s.of(p)
 	b.Turns = max(b.Turns-t.turns, 1)
+	if b.Tokens > 0 {
+		b.Tokens = max(b.Tokens-t.generated, 1)
+	}
 	if b.Time > 0 {
 		b.Time = max(b.Time-t.duration, time.Millisecond)
 	}

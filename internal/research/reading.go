@@ -182,7 +182,10 @@ func (s *state) ask(of ...string) goal.Ask {
 	return func(ctx context.Context, prompt string, schema json.RawMessage) (string, error) {
 		answer, _, err := r.Ask(ctx, prompt, schema)
 		if is[*runner.LimitError](err) || is[*models.OverflowError](err) {
-			err = fmt.Errorf("%w: %w", goal.ErrTooLong, err)
+			return answer, fmt.Errorf("%w: %w", goal.ErrTooLong, err)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.reading.fail(err)
 		}
 		return answer, err
 	}

@@ -157,7 +157,8 @@ type state struct {
 	resumed  bool
 	context  int // tokens of a prompt, with what is generated
 
-	leg int // the number of the last one
+	leg     int // the number of the last one
+	reading reading
 	progress
 }
 

@@ -12,7 +12,7 @@ import (
 // An ending is how a leg ended.
 type ending struct {
 	by     string // the tool that ended it, empty for another end
-	full   bool   // no more fits its prompt: another leg goes on
+	full   bool   // no more fits its prompt, or a budget is used up
 	answer string // where the model wrote one
 	reason runner.Termination
 	turn   string // the model's last turn
@@ -25,10 +25,11 @@ type watch struct {
 	count func(string) int
 	most  int // tokens: a leg that has more is full
 
-	used    int // tokens of the prompt
-	turn    strings.Builder
-	pending map[int]runner.Called
-	end     ending
+	used      int // tokens of the prompt
+	generated int // pieces of text
+	turn      strings.Builder
+	pending   map[int]runner.Called
+	end       ending
 	// took is told of each turn that ended and each call that was made; nil for
 	// nobody.
 	took func(Phase, happening) error
@@ -64,6 +65,7 @@ func (w *watch) see(ev runner.Event) (over bool, err error) {
 		w.end.turn = w.turn.String()
 		w.turn.Reset()
 		w.used += w.count(w.end.turn)
+		w.generated += ev.Pieces
 		clear(w.pending)
 		return false, w.tell(happening{stopped: &ev, turn: w.end.turn})
 	case runner.Called:
@@ -106,7 +108,7 @@ func (w *watch) returned(ev runner.Returned) (bool, error) {
 		w.end.by = ev.Name
 		return true, nil
 	}
-	w.end.full = w.used >= w.most
+	w.end.full = w.used >= w.most || w.tokens > 0 && w.generated >= w.tokens
 	return w.end.full, nil
 }
 

@@ -74,7 +74,7 @@ func (s *state) writer() (part, error) {
 	summaries, err := s.handed(s.ctx, s.fetched, s.share(5))
 	return part{
 		phase: Writing, script: s.Scripts.Write, ends: []string{writeTool, writtenTool},
-		turns: left.Turns, time: left.Time, result: s.share(4), write: s.turnTokens(),
+		turns: left.Turns, tokens: left.Tokens, time: left.Time, result: s.share(4), write: s.turnTokens(),
 		texts: texts(map[string]string{
 			"outline":   plainCitations(s.outline),
 			"written":   s.ends(s.share(8)),
