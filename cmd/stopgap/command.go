@@ -39,7 +39,7 @@ a configuration file: see "stopgap config --help".`,
 	root.PersistentFlags().String("config", "", "the configuration `FILE`; \"\" for none")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.runCommand(), a.batchCommand(), a.compareCommand(), a.reportCommand(), a.researchCommand(), a.probeCommand(), a.stopCommand(), a.renderCommand(), a.tokensCommand(), a.formatCommand(), a.traceCommand(), a.exportCommand(), a.doctorCommand(), a.indexCommand(), a.serveCorpusCommand(), a.toolCommand(), a.mcpCommand(),
+		a.runCommand(), a.batchCommand(), a.compareCommand(), a.reportCommand(), a.researchCommand(), a.bankCommand(), a.probeCommand(), a.stopCommand(), a.renderCommand(), a.tokensCommand(), a.formatCommand(), a.traceCommand(), a.exportCommand(), a.doctorCommand(), a.indexCommand(), a.serveCorpusCommand(), a.toolCommand(), a.mcpCommand(),
 		a.modelsCommand(), a.configCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))

@@ -175,19 +175,3 @@ func (r *Report) heading() (title string, whole bool) {
 	}
 	return title, true
 }
-
-// verdictWords say how a reference stands.
-func verdictWords(f cite.Finding) string {
-	switch f.Verdict {
-	case cite.Supported:
-		return "Evidence stands in the page, word for word"
-	case cite.NoEvidence:
-		return "No evidence was given"
-	case cite.NotInPage:
-		if f.Share > 0 {
-			return fmt.Sprintf("Only %d %% of the evidence stands in the page", int(100*f.Share))
-		}
-		return "Evidence is not in the page"
-	}
-	return "There is no such summary"
-}

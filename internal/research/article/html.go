@@ -121,7 +121,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 func newReference(ref Reference) reference {
 	out := reference{
 		Reference: ref, Name: oneLine(ref.Title), Address: webAddress(ref.Source), Host: oneLine(ref.Source),
-		Good: ref.Verdict == cite.Supported, Verdict: verdictWords(ref.Finding), Evidence: ref.Summary.Evidence,
+		Good: ref.Verdict == cite.Supported, Verdict: ref.Words(), Evidence: ref.Summary.Evidence,
 	}
 	if out.Name == "" {
 		out.Name = out.Host

@@ -88,7 +88,7 @@ func writeReference(w io.Writer, ref Reference) {
 	fmt.Fprintf(w, "%d. %s  \n", ref.Number, name)
 	pad := strings.Repeat(" ", len(strconv.Itoa(ref.Number))+2)
 	fmt.Fprintf(w, "%sRead for: %s  \n", pad, escape(oneLine(ref.Goal)))
-	verdict := verdictWords(ref.Finding)
+	verdict := ref.Words()
 	if ref.Verdict != cite.Supported {
 		verdict = "**" + verdict + "**"
 	}

@@ -203,7 +203,7 @@ func (d *drawing) citation(w util.BufWriter, _ []byte, node ast.Node, entering b
 			figures = fmt.Sprintf(` data-figures="%s"`, html.EscapeString(strings.Join(c.Figures, ", ")))
 		}
 		fmt.Fprintf(w, `<a class="%s" id="%s" href="#r%d" role="doc-noteref" aria-label="Reference %s. %s"%s>%s</a>`,
-			class, id, c.Reference, label(ref), html.EscapeString(verdictWords(ref.Finding)), figures, label(ref))
+			class, id, c.Reference, label(ref), html.EscapeString(ref.Words()), figures, label(ref))
 		d.out.citedAt(c.Reference, id)
 	}
 	_, _ = w.WriteString(`</span>`)

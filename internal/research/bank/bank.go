@@ -209,6 +209,16 @@ func (b *Bank) Get(ctx context.Context, numbers ...int) (found []Summary, unknow
 	return found, unknown, nil
 }
 
+// Of gives the summary of a call. The error is ErrNoSummary where there is none
+// yet.
+func (b *Bank) Of(ctx context.Context, call string) (Summary, error) {
+	s, err := one(ctx, b.db, "WHERE call = ?", call)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Summary{}, ErrNoSummary
+	}
+	return s, b.explain(ctx, err)
+}
+
 // Page gives the page of a summary by Summary.Page. The error is ErrNoPage
 // where the bank has none.
 func (b *Bank) Page(ctx context.Context, hash string) (Page, error) {
@@ -220,8 +230,12 @@ func (b *Bank) Page(ctx context.Context, hash string) (Page, error) {
 	return p, b.explain(ctx, err)
 }
 
-// ErrNoPage says that the bank has no page of a hash.
-var ErrNoPage = errors.New("the page is not kept")
+var (
+	// ErrNoPage says that the bank has no page of a hash.
+	ErrNoPage = errors.New("the page is not kept")
+	// ErrNoSummary says that the bank has no summary of a call.
+	ErrNoSummary = errors.New("there is no such summary")
+)
 
 // columns are those of summaries, as scan reads them.
 const columns = "number, call, question, source, title, goal, rational, evidence, summary, tokens, page, time"

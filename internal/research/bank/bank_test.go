@@ -82,6 +82,12 @@ func TestBank(t *testing.T) {
 	if err != nil || len(since) != 2 || since[0].Number != 3 || since[1].Question != "Who built the tower?" {
 		t.Errorf("since 2: %+v, %v", since, err)
 	}
+	if s, err := b.Of(t.Context(), "run-1/2"); err != nil || s.Number != 2 {
+		t.Errorf("of a call: %+v, %v", s, err)
+	}
+	if _, err := b.Of(t.Context(), "run-1/9"); !errors.Is(err, ErrNoSummary) {
+		t.Errorf("of no call: %v", err)
+	}
 	if last, err := b.Last(t.Context()); last != 4 || err != nil {
 		t.Errorf("last %d, %v", last, err)
 	}

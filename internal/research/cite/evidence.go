@@ -1,6 +1,7 @@
 package cite
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +27,22 @@ type Finding struct {
 	// Absent is the first piece of the evidence that does not, as it was looked
 	// for.
 	Absent string `json:"absent,omitempty"`
+}
+
+// Words say how the evidence stands, for people.
+func (f Finding) Words() string {
+	switch f.Verdict {
+	case Supported:
+		return "Evidence stands in the page, word for word"
+	case NoEvidence:
+		return "No evidence was given"
+	case NotInPage:
+		if f.Share > 0 {
+			return fmt.Sprintf("Only %d %% of the evidence stands in the page", int(100*f.Share))
+		}
+		return "Evidence is not in the page"
+	}
+	return "There is no such summary"
 }
 
 // A Page is a text in which evidence is looked for.
