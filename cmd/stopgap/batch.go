@@ -129,6 +129,10 @@ func (a *app) batch(cmd *cobra.Command, s *settings, f batchFlags) error {
 	return a.runBatch(ctx, b, f, board)
 }
 
+// mostRollouts is how many rollouts a batch may have: all of them are planned
+// before the first one.
+const mostRollouts = 1_000_000
+
 // dataset reads --data.
 func (a *app) dataset(s *settings, f batchFlags) (*batch.Dataset, error) {
 	if f.data == "" {
@@ -152,6 +156,13 @@ func (a *app) dataset(s *settings, f batchFlags) (*batch.Dataset, error) {
 		return nil, &usageError{fmt.Errorf("%d of %d lines of %s are no question", n, n+len(data.Items), f.data), "correct them, or leave them out with --skip-broken"}
 	case len(data.Items) == 0:
 		return nil, &usageError{&batch.DataError{Path: f.data, Err: batch.ErrEmpty}, "every line is broken"}
+	}
+	items := len(data.Items)
+	if f.first > 0 {
+		items = min(items, f.first)
+	}
+	if f.rollouts > mostRollouts/items {
+		return nil, &usageError{fmt.Errorf("%d questions, %d times each, are more than %d rollouts", items, f.rollouts, mostRollouts), "ask fewer at a time, with --first and another --out"}
 	}
 	s.functions = functionsOf(data)
 	return data, nil
