@@ -105,7 +105,7 @@ func place(points []point) {
 	for i := range points {
 		at := taken[i]
 		best, room := spot{}, -math.MaxFloat64
-		for ring := 1.0; ring <= 3; ring++ {
+		for ring := 1.0; ring <= 9; ring++ {
 			for turn := range 8 {
 				angle := math.Pi/4 + float64(turn)*math.Pi/4
 				d := spot{math.Round(20 * ring * math.Cos(angle)), math.Round(-20 * ring * math.Sin(angle))}

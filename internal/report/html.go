@@ -153,6 +153,7 @@ type pairRow struct {
 	AheadA, AheadB    int
 	Link              template.URL
 	Verdict           string
+	On                string // of how many items, where not of all
 	Sure              bool
 }
 
@@ -379,6 +380,9 @@ func (p *page) pairs(r *compare.Report, m *compare.Metric) {
 			Link:    template.URL("#only=" + key(f.pair.A) + "." + key(f.pair.B) + "&show=differs"),
 			Verdict: f.words(), Sure: f.better >= 0,
 		}
+		if t.Items < len(r.Items) {
+			row.On = "on " + plural(t.Items, "item")
+		}
 		if t.Holm != nil {
 			row.Holm = probability(*t.Holm)
 		}
@@ -397,6 +401,8 @@ func (f finding) words() string {
 	switch few := f.test.TooFew; {
 	case f.better >= 0:
 		return key(f.better) + " is better"
+	case f.split:
+		return "cannot tell: the tests disagree"
 	case few != nil && few.Needed > 0:
 		return "cannot tell: about " + plural(few.Needed, "item") + " needed"
 	case few != nil:
@@ -437,7 +443,11 @@ func newCell(s *compare.Score, m *compare.Metric) measureCell {
 	if s == nil {
 		return measureCell{Estimate: "–"}
 	}
-	return measureCell{number(s.Estimate, m.Unit), bounds(s.Interval, m.Unit, number)}
+	c := measureCell{Estimate: number(s.Estimate, m.Unit)}
+	if s.Low != s.High || s.Unbounded { // all items are alike
+		c.Range = bounds(s.Interval, m.Unit, number)
+	}
+	return c
 }
 
 // terminations counts how runs ended.

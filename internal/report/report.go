@@ -46,13 +46,16 @@ func primary(r *compare.Report) *compare.Metric {
 // level is the one that a difference has to be below, after Holm's correction.
 const level = 0.05
 
-// A finding is what a pair's test by the primary metric says.
+// A finding is what a pair's tests by the primary metric say: that one is better
+// where both the bootstrap and, where there is one, McNemar's test find it.
 type finding struct {
 	pair *compare.Pair
 	test *compare.Test
 	// better is the configuration that is shown to be better, -1 for none.
 	better int
-	few    bool // the items are too few to say that there is no difference
+	// split says that the bootstrap finds a difference and McNemar's test does
+	// not: of few items the bootstrap knows too little.
+	split bool
 }
 
 // findings are those of all pairs that have a test by the primary metric.
@@ -65,11 +68,15 @@ func findings(r *compare.Report) []finding {
 		if t == nil || m == nil {
 			continue
 		}
-		f := finding{pair: p, test: t, better: -1, few: t.TooFew != nil}
+		f := finding{pair: p, test: t, better: -1}
 		if t.Holm != nil && *t.Holm < level && t.Difference.Estimate != 0 {
+			f.split = t.McNemar != nil && (t.McNemar.Holm == nil || *t.McNemar.Holm >= level)
 			f.better = p.A
 			if (t.Difference.Estimate > 0) == m.Lower {
 				f.better = p.B
+			}
+			if f.split {
+				f.better = -1
 			}
 		}
 		out = append(out, f)
