@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Every index file carries these in SQLite's header. The version changes with
@@ -85,36 +87,30 @@ const (
 	noteCorpus  = "the index file was made for another corpus"
 )
 
-// noteForeign: it is no index.
-const noteForeign = "foreign"
-
 // errForeign guards files that are not ours: an index path that was mistyped
 // must not cost the user a file.
 var errForeign = errors.New("the file exists and is no index of documents; name another")
+
+// errClosed is what SQLite says in other words.
+var errClosed = errors.New("it cannot be opened; it and its folder must be yours to read and to write")
 
 // openStore opens the index file, with its tables in place. chosen says that
 // the user named the file. The note says why an older index was thrown away.
 // After an error the database may be there; the caller closes it.
 func openStore(ctx context.Context, path, corpus string, chosen bool) (db *sql.DB, note string, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, "", &IndexError{Path: path, Err: bare(err)}
 	}
-	ours, err := inspect(path)
-	if err != nil {
-		return nil, "", &IndexError{Path: path, Err: bare(err)}
-	}
-	if !ours && chosen {
-		return nil, "", &IndexError{Path: path, Err: errForeign}
-	}
-	if !ours {
+	db, err = openFile(ctx, path)
+	if errors.Is(err, errForeign) && !chosen {
 		note = noteDamaged
 		if err := removeStore(path); err != nil {
 			return nil, note, &IndexError{Path: path, Err: bare(err)}
 		}
+		db, err = openFile(ctx, path)
 	}
-	db, err = sql.Open("sqlite", dataSource(path))
 	if err != nil {
-		return nil, note, &IndexError{Path: path, Err: err}
+		return db, note, err
 	}
 	err = patient(ctx, nil, func() error {
 		_, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
@@ -132,10 +128,63 @@ func openStore(ctx context.Context, path, corpus string, chosen bool) (db *sql.D
 	if note == "" {
 		note = changed
 	}
-	if errors.Is(err, errForeign) {
-		err = &IndexError{Path: path, Err: err}
-	}
 	return db, note, err
+}
+
+// openFile opens a file that may be used as an index: it is absent, empty, or has
+// our mark. A new one is for its owner alone: it has the texts of the documents.
+//
+// SQLite is asked for the mark, and not the file, which may be open in this
+// process: to close it would take the locks off it that SQLite holds.
+func openFile(ctx context.Context, path string) (*sql.DB, error) {
+	info, err := os.Stat(path)
+	fresh := errors.Is(err, os.ErrNotExist)
+	switch {
+	case err != nil && !fresh:
+		return nil, &IndexError{Path: path, Err: bare(err)}
+	case !fresh && !info.Mode().IsRegular():
+		return nil, &IndexError{Path: path, Err: errForeign}
+	}
+	db, err := sql.Open("sqlite", dataSource(path))
+	if err != nil {
+		return nil, &IndexError{Path: path, Err: err}
+	}
+	var tables, id int
+	err = patient(ctx, nil, func() error {
+		// In this order: the mark is there as soon as any table is.
+		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
+			return err
+		}
+		return db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
+	})
+	ours := id == applicationID || id == 0 && tables == 0
+	switch {
+	case damaged(err):
+		ours = marked(path)
+	case code(err) == sqlite3.SQLITE_CANTOPEN:
+		err = &IndexError{Path: path, Err: errClosed}
+	case err == nil && fresh:
+		err = os.Chmod(path, 0o600)
+	}
+	if err == nil && !ours || damaged(err) && !ours {
+		_ = db.Close() // nothing was written
+		return nil, &IndexError{Path: path, Err: errForeign}
+	}
+	return db, err
+}
+
+// marked reports whether a file that SQLite cannot read has our mark in its
+// header (https://sqlite.org/fileformat.html).
+func marked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var header [100]byte
+	_, err = io.ReadFull(f, header[:])
+	return err == nil && strings.HasPrefix(string(header[:]), "SQLite format 3\x00") &&
+		binary.BigEndian.Uint32(header[68:]) == applicationID
 }
 
 // inMemory is how SQLite calls a database that has no file.
@@ -159,34 +208,6 @@ func memoryStore(ctx context.Context, corpus string) (*sql.DB, error) {
 		return nil, err
 	}
 	return db, nil
-}
-
-// inspect reports whether a file may be used as an index: it is absent, empty,
-// or has our mark in SQLite's header (https://sqlite.org/fileformat.html).
-func inspect(path string) (bool, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	var header [100]byte
-	n, err := io.ReadFull(f, header[:])
-	if errors.Is(err, io.EOF) {
-		return true, nil
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	id := binary.BigEndian.Uint32(header[68:])
-	// A database that another process has just begun has no mark yet.
-	return n == len(header) && strings.HasPrefix(string(header[:]), "SQLite format 3\x00") &&
-		(id == applicationID || id == 0 && binary.BigEndian.Uint32(header[28:]) <= 1), nil
 }
 
 // dataSource is the name of the database for the driver. NORMAL is safe in WAL
@@ -215,10 +236,7 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 		if tables == 0 {
 			return "new", nil
 		}
-		switch {
-		case id != applicationID:
-			return noteForeign, nil
-		case version != schemaVersion:
+		if id != applicationID || version != schemaVersion {
 			return noteVersion, nil
 		}
 		var made string
@@ -239,9 +257,6 @@ func prepare(ctx context.Context, conn *sql.Conn, corpus string) (note string, e
 	// Another process may have done it while this one waited.
 	if state, err = current(); err != nil || state == "" {
 		return "", err
-	}
-	if state == noteForeign { // only the log beside the file has its tables
-		return "", errForeign
 	}
 	if state != "new" {
 		note = state
