@@ -62,6 +62,15 @@ func (r *Researcher) Author() Author {
 	}
 }
 
+// Skip leaves out the next turn of the planner, which somebody else writes. It is
+// true.
+func (r *Researcher) Skip() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.planned++
+	return true
+}
+
 // A Kind says what a prompt asks for.
 type Kind string
 
