@@ -35,9 +35,10 @@ type RemoteOptions struct {
 const (
 	remoteLimit   = 64 << 20 // bytes
 	remoteTimeout = 2 * time.Minute
-	// maxSeen is how many documents are kept that /retrieve sent: what read
-	// gives where a server has no /access.
-	maxSeen = 1000
+	// maxSeen is how many documents are kept that /retrieve sent, and
+	// maxSeenBytes of how much text: what read gives where a server has no /access.
+	maxSeen      = 1000
+	maxSeenBytes = 64 << 20
 )
 
 // A Remote is a corpus on a server that speaks Search-R1's /retrieve, and perhaps
@@ -50,6 +51,7 @@ type Remote struct {
 	mu    sync.Mutex
 	seen  map[string]Document
 	order []string // of seen, the oldest first
+	bytes int      // of the texts of seen
 }
 
 // OpenRemote reads the address of a server, which may end in /retrieve, and asks
@@ -166,13 +168,14 @@ func (r *Remote) Read(ctx context.Context, id string) (Document, error) {
 func (r *Remote) keep(d Document) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.seen[d.ID]; !ok {
+	old, known := r.seen[d.ID]
+	if !known {
 		r.order = append(r.order, d.ID)
 	}
 	r.seen[d.ID] = d
-	for len(r.order) > maxSeen {
+	for r.bytes += len(d.Text) - len(old.Text); len(r.order) > maxSeen || r.bytes > maxSeenBytes; r.order = r.order[1:] {
+		r.bytes -= len(r.seen[r.order[0]].Text)
 		delete(r.seen, r.order[0])
-		r.order = r.order[1:]
 	}
 }
 

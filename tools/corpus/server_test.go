@@ -189,6 +189,33 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
+// TestSeenIsBounded: what a server sent is kept up to a number and a size, the
+// latest first.
+func TestSeenIsBounded(t *testing.T) {
+	r := &Remote{seen: make(map[string]Document)}
+	long := strings.Repeat("x", 1<<20)
+	for i := range 200 {
+		r.keep(Document{ID: fmt.Sprint(i), Text: long})
+		r.keep(Document{ID: fmt.Sprint(i), Text: long}) // again
+	}
+	if len(r.seen) != 64 || len(r.order) != 64 || r.bytes != 64<<20 {
+		t.Errorf("%d documents, %d in order, %d bytes", len(r.seen), len(r.order), r.bytes)
+	}
+	if _, ok := r.recall("199"); !ok {
+		t.Error("the last one is gone")
+	}
+	for i := range 2000 {
+		r.keep(Document{ID: fmt.Sprint("short ", i), Text: "x"})
+	}
+	if len(r.seen) != maxSeen || r.bytes != maxSeen {
+		t.Errorf("%d documents, %d bytes", len(r.seen), r.bytes)
+	}
+	r.keep(Document{ID: "huge", Text: strings.Repeat("x", maxSeenBytes+1)})
+	if len(r.seen) != 0 || r.bytes != 0 {
+		t.Errorf("with one that is too long %d documents, %d bytes", len(r.seen), r.bytes)
+	}
+}
+
 // TestServerIsBusy: who waits too long for a turn is told.
 func TestServerIsBusy(t *testing.T) {
 	cfg := newCorpus(t, served)
