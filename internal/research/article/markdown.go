@@ -34,7 +34,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	if len(r.References) > 0 {
-		fmt.Fprint(out, "\n## References\n\n")
+		fmt.Fprint(out, "\n## References\n")
 		for _, ref := range r.References {
 			writeReference(out, ref)
 		}
@@ -85,7 +85,7 @@ func writeReference(w io.Writer, ref Reference) {
 	} else if ref.Title != "" {
 		name += ", " + escape(oneLine(ref.Source))
 	}
-	fmt.Fprintf(w, "%d. %s  \n", ref.Number, name)
+	fmt.Fprintf(w, "\n%d. %s  \n", ref.Number, name)
 	pad := strings.Repeat(" ", len(strconv.Itoa(ref.Number))+2)
 	fmt.Fprintf(w, "%sRead for: %s  \n", pad, escape(oneLine(ref.Goal)))
 	verdict := ref.Words()
@@ -96,7 +96,6 @@ func writeReference(w io.Writer, ref Reference) {
 	if ref.Evidence != "" {
 		fmt.Fprintf(w, "\n%s> %s\n", pad, escape(oneLine(ref.Evidence)))
 	}
-	fmt.Fprintln(w)
 }
 
 // writeAddresses makes the numbers in the text links.

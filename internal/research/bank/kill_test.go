@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var kills = flag.Int("kills", 12, "how often TestKill kills a process")
+var kills = flag.Int("kills", 8, "how often TestKill kills a process")
 
 const childVariable = "STOPGAP_BANK_CHILD"
 

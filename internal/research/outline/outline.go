@@ -39,7 +39,7 @@ type Note struct {
 // The bounds of an outline. What is beyond them is left out, or one level less
 // deep, and told as a problem.
 const (
-	MaxBytes    = 256 << 10
+	MaxBytes    = 64 << 10
 	MaxSections = 1000
 	MaxDepth    = 5
 	MaxTitle    = 500  // characters
