@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -193,7 +194,7 @@ func fileReason(err error) error {
 	return err
 }
 
-// findJournals are the files that are named, and those of the folders.
+// findJournals are the files that are named, and those of the folders, each once.
 func findJournals(args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
@@ -219,7 +220,15 @@ func findJournals(args []string) ([]string, error) {
 			return nil, &usageError{fmt.Errorf("%s has no file that ends in .trace", arg), "name the files themselves"}
 		}
 	}
-	return out, nil
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(path string) bool {
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
+		again := seen[path]
+		seen[path] = true
+		return again
+	}), nil
 }
 
 // exportTokenizer gives the tokenizer that is named, or nil.
