@@ -103,6 +103,9 @@ func TestKill(t *testing.T) {
 		}
 		done = now
 	}
+	if deaths == 0 && *kills > 0 {
+		t.Error("nothing was killed, so that nothing was tested")
+	}
 	b := killed(t, dir, nil)
 	if got := told(t, b); !slices.Equal(got, want) {
 		t.Errorf("killed:\n%s\nnot killed:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
