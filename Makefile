@@ -27,7 +27,7 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 
 .PHONY: test
 test: lint jinja sandbox chromium documents ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
-	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 STOPGAP_REQUIRE_POPPLER=1 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 30m ./...
+	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 STOPGAP_REQUIRE_POPPLER=1 STOPGAP_COMPARE=200 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 60m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
@@ -106,6 +106,10 @@ eval-builtin: ## examine the built-in model: 200 questions of each kind in each 
 .PHONY: exam
 exam: ## a slice of eval-builtin with floors, as make test asks it
 	@$(GO) run ./models/builtin/train/eval -n 40 -formats qwen,react -least 0.8,0.85,0.9
+
+.PHONY: compare
+compare: ## four formats on the built-in model, 200 questions, whole and killed (ARGS=-update writes the table of docs/compare.md)
+	STOPGAP_COMPARE=200 $(GO) test -count=1 -run '^TestComparison$$' -timeout 60m -v ./internal/endtoend -args $(ARGS)
 
 .PHONY: bench-stopping
 bench-stopping: ## what a stop check costs a token, beside a search of the whole text
