@@ -38,8 +38,15 @@ func (a *app) judgeFor(ctx context.Context, s *settings, f compareFlags, board *
 	if err != nil {
 		return nil, err
 	}
-	if err := silent.connect(ctx, one, k); err != nil {
+	err = silent.connect(ctx, one, k)
+	if err == nil { // before the first rollout, not behind the last one
+		err = checkRun(ctx, &batch.Server{Runner: k.runner, Task: k.task}, nil)
+	}
+	if err != nil {
 		k.Close()
+		if errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat) {
+			return nil, &usageError{fmt.Errorf("--judge: %w", err), "--judge-format names a format, such as qwen"}
+		}
 		return nil, err
 	}
 	return &referee{k, modelName(k)}, nil
