@@ -181,9 +181,11 @@ func (w writer) step(root *os.Root, path string) (string, error) {
 	return path, nil
 }
 
-// obeyed reports whether a name is forbidden. Some file systems know no case.
+// obeyed reports whether a name is forbidden. Some file systems know no case, and
+// Windows has short names for long ones.
 func obeyed(name string) bool {
-	return slices.Contains(forbidden, strings.ToLower(strings.TrimRight(name, ". ")))
+	name = strings.ToLower(strings.TrimRight(name, ". "))
+	return slices.Contains(forbidden, name) || strings.HasPrefix(name, "git~")
 }
 
 // protected reports whether a path is one of those that stay as they are, or

@@ -121,7 +121,7 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	for _, path := range []string{
-		"../x", "/tmp/x", "out", "outside/x", "hard", "dir/../../x", ".git/hooks/pre-commit", ".git/config", ".GIT/config", "hook", "hooks/config",
+		"../x", "/tmp/x", "out", "outside/x", "hard", "dir/../../x", ".git/hooks/pre-commit", ".git/config", ".GIT/config", ".git./config", "GIT~1/config", "hook", "hooks/config",
 		"sub/.bashrc", ".envrc", "round", "own/config.yaml", "own/new", "toown/x", ".", "plain", "a\x00b",
 	} {
 		if res := write(path); res.Status != tools.Failed || strings.Contains(strings.ReplaceAll(res.Content, path, ""), folder) {
