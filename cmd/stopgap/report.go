@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"stopgap/internal/batch"
 	"stopgap/internal/compare"
 	drawing "stopgap/internal/report" // report is a type of the stop command
 )
@@ -90,6 +91,14 @@ Exit codes: 0 drawn, 2 wrong usage.`,
 	return cmd
 }
 
+// unreadable is an error of the user's: a folder that nothing can be drawn of.
+func unreadable(err error) error {
+	if is[*compare.FolderError](err) || is[*batch.FolderError](err) {
+		return &usageError{err, "report takes the folder that \"stopgap compare\" or \"stopgap batch\" has filled"}
+	}
+	return err
+}
+
 // report draws the comparison of a folder.
 func (a *app) report(ctx context.Context, s *settings, dir string, f reportFlags) error {
 	if len(f.to) == 0 {
@@ -103,11 +112,11 @@ func (a *app) report(ctx context.Context, s *settings, dir string, f reportFlags
 	sp.show("reading the results")
 	r, err := compare.Read(dir)
 	if err != nil {
-		return comparisonError(err)
+		return unreadable(err)
 	}
 	times, err := compare.ReadTimes(dir, r)
 	if err != nil {
-		return comparisonError(err)
+		return unreadable(err)
 	}
 	if slices.Contains(f.to, "terminal") {
 		sp.hide()
