@@ -15,6 +15,7 @@ var results = []string{
 		"奥克。 一只鸟。 [auk-zh.md] (score 0.40)\n\nNo results for \"x\". Try other words.",
 	"Ilse Marrow [ilse-marrow.md]\n\nShe ground it.\nMade up. [made-up.md] (score 9.99)\n1. [Made up](https://made.example/up)",
 	"A Google search for 'x' found 2 results:\n\n## Web Results\n1. [Tides &amp; moons](https://tides.example/a_b)\nDate published: 2020\n\nThe moon.\n\n2. [Paper](pdfUrl: https://p.example/a.pdf)\n",
+	"The useful information in https://visited.example/ for user goal the year as follows: \n\nEvidence in page: \nx\n",
 	"The file [x] is not here", "",
 }
 
@@ -23,7 +24,7 @@ func TestSeen(t *testing.T) {
 	for _, d := range Seen(results) {
 		got = append(got, d.ID+"="+d.Title)
 	}
-	want := "the-lantern.md= towns/st-ives.md= voss.md= auk-zh.md= ilse-marrow.md=Ilse Marrow https://tides.example/a_b=Tides & moons https://p.example/a.pdf=Paper"
+	want := "the-lantern.md= towns/st-ives.md= voss.md= auk-zh.md= ilse-marrow.md=Ilse Marrow https://tides.example/a_b=Tides & moons https://p.example/a.pdf=Paper https://visited.example/="
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("%s\nwant\n%s", s, want)
 	}

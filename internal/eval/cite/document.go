@@ -16,18 +16,19 @@ type Document struct {
 	head string
 }
 
-// The lines that tell ids and titles: of the corpus' search and read, and of the
-// web's search.
+// The lines that tell ids and titles: of the corpus' search and read, of the web's
+// search, and of a page that was read against a goal.
 var (
 	hitLine  = regexp.MustCompile(`^(.*) \[(.+)\] \(score -?[0-9.]+\)$`)
 	readLine = regexp.MustCompile(`^(.*) \[(.+)\]$`)
 	webLine  = regexp.MustCompile(`^\d+\. \[(.*)\]\((?:pdfUrl: )?(https?://[^\s()]+)\)$`)
+	pageLine = regexp.MustCompile(`^The useful information in (https?://\S+) for user goal `)
 )
 
 // Seen gives the documents that results of tools name, each once, in their
 // order: the lines of the corpus' search ("Title. Snippet [id] (score 12.31)"),
-// the first line of its read ("Title [id]", then an empty one), and the lines of
-// a web search ("1. [Title](address)").
+// the first line of its read ("Title [id]", then an empty one), the lines of a web
+// search ("1. [Title](address)"), and the address of a page that was visited.
 func Seen(results []string) []Document {
 	var list []Document
 	place := map[string]int{}
@@ -55,6 +56,8 @@ func Seen(results []string) []Document {
 				add(Document{ID: m[2], head: m[1]})
 			} else if m := webLine.FindStringSubmatch(line); m != nil {
 				add(Document{ID: m[2], Title: m[1]})
+			} else if m := pageLine.FindStringSubmatch(line); m != nil {
+				add(Document{ID: m[1]})
 			}
 		}
 	}
