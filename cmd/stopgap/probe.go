@@ -198,11 +198,12 @@ func (a *app) ask(ctx context.Context, k *kit, f probeFlags, cases []*probe.Case
 	for i := range slots {
 		slots[i] = make(chan outcome, 1)
 	}
-	for w := range f.parallel {
+	parallel := min(f.parallel, len(cases))
+	for w := range parallel {
 		p := probe.Prober{Runner: *k.runner, Task: k.task, Propensity: f.propensity}
 		p.Runner.Session = fmt.Sprintf("%s/%d", k.runner.Session, w) // a slot of the server each
 		workers.Go(func() {
-			for i := w; i < len(cases); i += f.parallel {
+			for i := w; i < len(cases); i += parallel {
 				r, err := p.Ask(ctx, cases[i])
 				if err != nil {
 					cancel(err) // the others would meet it too

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,7 +48,7 @@ func TestProbeServerGone(t *testing.T) {
 	k := &kit{runner: &runner.Runner{Model: halfDown{&asking}, Format: format}}
 	board := a.newProbeBoard(newSettings(), true, len(cases))
 	defer board.close()
-	err = a.ask(t.Context(), k, probeFlags{parallel: 3}, cases, board)
+	err = a.ask(t.Context(), k, probeFlags{parallel: math.MaxInt}, cases[:3], board)
 	if !is[*models.UnreachableError](err) || exitCode(err) != exitServer {
 		t.Errorf("exit code %d, %v", exitCode(err), err)
 	}

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"runtime"
 	"stopgap/tools"
+	"sync"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -136,6 +138,26 @@ func TestVeryFrequentWords(t *testing.T) {
 	}
 	if got := ids(t, x, "island"); got != "0000 0001 0002 0003 0004 0005 0006 0007 0008 0009" {
 		t.Errorf("found %q", got)
+	}
+}
+
+// TestManySearches: however many search at once, an index has a few connections,
+// and keeps them.
+func TestManySearches(t *testing.T) {
+	x := mustOpen(t, newCorpus(t, files{"a.md": "island", "b.md": "harbour"}))
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for range 5 {
+				if got := ids(t, x, "island"); got != "a.md" {
+					t.Errorf("found %q", got)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if s := x.db.Stats(); s.OpenConnections > max(4, runtime.GOMAXPROCS(0)) || s.MaxIdleClosed > 0 {
+		t.Errorf("%d connections are open, %d were closed meanwhile", s.OpenConnections, s.MaxIdleClosed)
 	}
 }
 

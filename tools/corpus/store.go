@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -149,6 +150,11 @@ func openFile(ctx context.Context, path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, &IndexError{Path: path, Err: err}
 	}
+	// A search computes, and each connection has a cache of its own: more of them
+	// than processors make none faster.
+	most := max(4, runtime.GOMAXPROCS(0))
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
 	var tables, id int
 	err = patient(ctx, nil, func() error {
 		// In this order: the mark is there as soon as any table is.
