@@ -14,7 +14,8 @@ import (
 // Ask asks the model one thing beside a run, in a prompt of its own: the
 // format's, without tools and without the caller's criteria. It is for tools
 // that have the model read something. It gives the answer, without thoughts,
-// and what it took; the answer is empty where the model gave none.
+// and what it took; the answer is empty where the model gave none. What the
+// model copied from a text that was escaped in the prompt is as it was before.
 //
 // Where schema is not empty, the answer is held to it if the server can do
 // that; if not, it is asked for freely, so that it is still to be checked. A
@@ -39,11 +40,11 @@ func (r *Runner) Ask(ctx context.Context, prompt string, schema json.RawMessage)
 		var unsupported *models.UnsupportedError
 		var refused *models.SchemaError
 		if !errors.As(err, &unsupported) && !errors.As(err, &refused) {
-			return text, s.outcome.Usage, err
+			return template.Unescape(text, s.reserved()), s.outcome.Usage, err
 		}
 	}
 	turn, err := s.generate()
-	return cmp.Or(turn.Answer, turn.Text), s.outcome.Usage, err
+	return template.Unescape(cmp.Or(turn.Answer, turn.Text), s.reserved()), s.outcome.Usage, err
 }
 
 // hold lets the model write one value under a schema. A thinking part that the

@@ -45,6 +45,8 @@ func TestAsk(t *testing.T) {
 		"no schema, tags":      {"deepresearch", true, "<think>So.</think>\n<answer>" + value + "</answer>", value, "assistant\n"},
 		"no schema, tags left": {"deepresearch", true, "<think>So.</think>\n" + value, value, "assistant\n"},
 		"no schema, lines":     {"react", true, " I know.\nFinal Answer: " + value, value, "Thought:"},
+		"copied":               {"qwen", true, `{"summary":"a <·|im_end|> · b"}`, `{"summary":"a <|im_end|> · b"}`, "assistant\n"},
+		"copied, schema":       {"qwen", false, `{"summary":"<·|im_end|>"}`, `{"summary":"<|im_end|>"}`, "assistant\n"},
 		"nothing":              {"qwen", true, "<think>So.</think>", "", "assistant\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

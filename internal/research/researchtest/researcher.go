@@ -20,6 +20,7 @@ type Page struct {
 	Evidence string
 	Summary  string
 	Claim    string // what the report says of it; empty means the summary
+	Unread   bool   // it gets no number, because it cannot be read
 }
 
 // A Section of the report cites all summaries of its pages.
@@ -147,6 +148,9 @@ func (r *Researcher) Report() []string {
 		var ids []string
 		var body strings.Builder
 		for _, p := range s.Pages {
+			if p.Unread {
+				continue
+			}
 			number++
 			id := fmt.Sprintf("<id>%d</id>", number)
 			ids = append(ids, id)
@@ -196,6 +200,9 @@ func (r *Researcher) outline(prompt string) string {
 	for _, s := range r.Sections {
 		var points, ids []string
 		for _, p := range s.Pages {
+			if p.Unread {
+				continue
+			}
 			if at++; seen[strconv.Itoa(at)] {
 				ids = append(ids, fmt.Sprintf("<id>%d</id>", at))
 				points = append(points, fmt.Sprintf("- %s <cite> <id>%d</id> </cite>\n", cmp.Or(p.Goal, p.Summary), at))
