@@ -20,7 +20,7 @@ import (
 var pages = []string{"README.md", "docs/run.md", "docs/servers.md"}
 
 // offline are the documents whose commands need no server.
-var offline = []string{"docs/stopping.md", "docs/formats.md", "docs/tokenizers.md", "docs/retrieval.md", "docs/tools.md", "docs/traces.md", "docs/export.md", "docs/batch.md", "docs/probe.md", "docs/compare.md", "docs/research.md"}
+var offline = []string{"docs/stopping.md", "docs/formats.md", "docs/tokenizers.md", "docs/retrieval.md", "docs/tools.md", "docs/traces.md", "docs/export.md", "docs/batch.md", "docs/probe.md", "docs/compare.md", "docs/report.md", "docs/research.md"}
 
 // A step is one command of a page and the output that the page shows. Lines
 // after "> " continue the command. A "..." at the end of a line or inside it

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 
 	"stopgap/internal/compare"
@@ -166,4 +168,145 @@ type slice struct {
 	Colour      int
 	From, Width percent
 	Words       string
+}
+
+type intervals struct {
+	Ticks []tick
+	Rows  []intervalRow
+}
+
+type intervalRow struct {
+	Head            head
+	At              whisker
+	Estimate, Range string
+	Scored          bool
+}
+
+type scatterChart struct {
+	X, Y   string
+	Points []scatterPoint
+	Across []tick
+	Up     []tick
+	Words  string
+}
+
+type scatterPoint struct {
+	point
+	Colour int
+	Head   head
+}
+
+type problemChart struct {
+	Rows   []problemRow
+	Kinds  []kind
+	Header []head
+}
+
+type problemRow struct {
+	Head   head
+	Slices []slice
+	Total  int
+	Each   string // of a run
+}
+
+type kind struct {
+	Colour int
+	Name   string
+	Counts []int
+}
+
+func newIntervals(r *compare.Report, m *compare.Metric, heads []head) intervals {
+	highest := 0.0
+	for i := range r.Configurations {
+		if s := r.Configurations[i].Score(m.Key); s != nil {
+			highest = max(highest, s.Estimate, s.High)
+		}
+	}
+	across, ticks := axis(m, highest)
+	out := intervals{Ticks: ticks}
+	for i := range r.Configurations {
+		row := intervalRow{Head: heads[i]}
+		if s := r.Configurations[i].Score(m.Key); s != nil {
+			row.Scored, row.At = true, across.whisker(s.Interval)
+			row.Estimate, row.Range = number(s.Estimate, m.Unit)+sign(m.Unit), bounds(s.Interval, m.Unit, number)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// newScatter draws the primary metric over what it costs, where both are there.
+func newScatter(r *compare.Report, m *compare.Metric, heads []head) *scatterChart {
+	tokens := r.Metric("tokens")
+	if tokens == nil || tokens.Key == m.Key {
+		return nil
+	}
+	c := &scatterChart{X: "tokens generated in a run", Y: titled(m)}
+	points, across, up, words := scatter(r, tokens, m)
+	for _, p := range points {
+		c.Points = append(c.Points, scatterPoint{p, p.Number % colours, heads[p.Number]})
+	}
+	c.Across, c.Up, c.Words = across, up, words
+	return c
+}
+
+// problems gives, for each kind of problem that there is, how many each
+// configuration has, in the order of the report.
+func problems(r *compare.Report) iter.Seq2[string, []int] {
+	var kinds []string
+	counts := map[string][]int{}
+	for i, c := range r.Configurations {
+		for _, t := range c.Problems {
+			if counts[t.Kind] == nil {
+				kinds = append(kinds, t.Kind)
+				counts[t.Kind] = make([]int, len(r.Configurations))
+			}
+			counts[t.Kind][i] = t.N
+		}
+	}
+	return func(yield func(string, []int) bool) {
+		for _, k := range kinds {
+			if !yield(words(k), counts[k]) {
+				return
+			}
+		}
+	}
+}
+
+func newProblems(r *compare.Report, heads []head) *problemChart {
+	c := &problemChart{Header: heads}
+	totals := make([]int, len(heads))
+	for name, counts := range problems(r) {
+		c.Kinds = append(c.Kinds, kind{len(c.Kinds) % problemColours, name, counts})
+		for i, n := range counts {
+			totals[i] += n
+		}
+	}
+	most := slices.Max(append(totals, 0))
+	if most == 0 {
+		return nil
+	}
+	for i, conf := range r.Configurations {
+		row := problemRow{Head: heads[i], Slices: c.stack(i, most), Total: totals[i]}
+		if conf.Done > 0 {
+			row.Each = number(float64(row.Total)/float64(conf.Done), compare.Count) + " a run"
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
+}
+
+// stack lays the problems of a configuration end to end; whole is what the full
+// width stands for.
+func (c *problemChart) stack(n, whole int) []slice {
+	var out []slice
+	at, s := 0, scale{0, float64(whole)}
+	for _, k := range c.Kinds {
+		if k.Counts[n] == 0 {
+			continue
+		}
+		out = append(out, slice{k.Colour, s.at(float64(at)), s.at(float64(k.Counts[n])), fmt.Sprintf("%s: %d", k.Name, k.Counts[n])})
+		at += k.Counts[n]
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"stopgap/internal/chromiumtest"
 	"stopgap/internal/compare"
 )
 
@@ -46,9 +47,8 @@ type state struct {
 }
 
 // settled gives what the page shows once what was typed has been taken.
-func settled(b *tab) state {
-	b.t.Helper()
-	return run[state](b, `new Promise(r => setTimeout(r, 400)).then(() => ({
+func settled(b *chromiumtest.Tab) state {
+	return chromiumtest.Run[state](b, `new Promise(r => setTimeout(r, 400)).then(() => ({
 		count: document.getElementById("count").textContent, hash: location.hash,
 		rows: [...document.querySelectorAll("tr.item")].filter(e => e.getClientRects().length).length,
 		columns: [...document.querySelectorAll("#items thead [data-c]")].filter(e => e.getClientRects().length).length,
@@ -58,7 +58,7 @@ func settled(b *tab) state {
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	r := made(abilities, 40, 2)
-	b := openTab(t, drawn(t, r, madeRuns), 1280)
+	b := chromiumtest.Open(t, drawn(t, r, madeRuns), 1280)
 	set := func(name, value string) string {
 		return fmt.Sprintf(`(() => { const e = document.getElementById("filters").elements[%q]; e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); })()`, name, value)
 	}
@@ -96,52 +96,52 @@ func TestFilters(t *testing.T) {
 		{"an address", `location.hash = "#only=B.D&show=right"`, counts(r, every(1, 1, 3)), 2, "#only=B.D&show=right"},
 		{"a wrong address", `location.hash = "#only=Z&show=<b>&text=%FF"`, 0, 0, "#only=Z&show=%3Cb%3E&text=%FF"},
 	} {
-		run[any](b, step.do)
+		chromiumtest.Run[any](b, step.do)
 		want := state{fmt.Sprintf("%d of 40 items", step.rows), step.rows, step.columns, step.hash}
 		if got := settled(b); got != want {
 			t.Errorf("%s: %+v, not %+v", step.what, got, want)
 		}
 	}
-	b.quiet()
+	b.Quiet()
 }
 
 // The page can be used without a mouse, and an address opens an item.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
-	b := openTab(t, drawn(t, made(abilities, 4, 2), madeRuns), 1280)
-	run[any](b, `document.querySelector("#filters [type=reset]").focus()`)
-	b.key("Tab")
-	b.key("Enter")
+	b := chromiumtest.Open(t, drawn(t, made(abilities, 4, 2), madeRuns), 1280)
+	chromiumtest.Run[any](b, `document.querySelector("#filters [type=reset]").focus()`)
+	b.Key("Tab")
+	b.Key("Enter")
 	opened := func() []string {
-		return run[[]string](b, `[...document.querySelectorAll(".detail")].map(e => e.previousElementSibling.querySelector(".question").textContent + ": " + [...e.querySelectorAll(".run .answer")].length + " runs")`)
+		return chromiumtest.Run[[]string](b, `[...document.querySelectorAll(".detail")].map(e => e.previousElementSibling.querySelector(".question").textContent + ": " + [...e.querySelectorAll(".run .answer")].length + " runs")`)
 	}
 	question := func(i int) string { return made(abilities, 4, 2).Items[i].Question + ": 4 runs" }
 	if got := opened(); !slices.Equal(got, []string{question(0)}) {
 		t.Fatalf("Enter opened %q", got)
 	}
-	b.key("Tab")
-	b.key("Tab")
-	if got := run[string](b, "document.activeElement.textContent"); got != "Rollout 2" {
+	b.Key("Tab")
+	b.Key("Tab")
+	if got := chromiumtest.Run[string](b, "document.activeElement.textContent"); got != "Rollout 2" {
 		t.Errorf("behind the item stands %q", got)
 	}
-	b.key("Enter")
-	if got := run[string](b, `document.activeElement.textContent + " " + document.activeElement.getAttribute("aria-pressed")`); got != "Rollout 2 true" {
+	b.Key("Enter")
+	if got := chromiumtest.Run[string](b, `document.activeElement.textContent + " " + document.activeElement.getAttribute("aria-pressed")`); got != "Rollout 2 true" {
 		t.Errorf("after Enter there is %q", got)
 	}
-	run[any](b, `document.querySelector(".opens").focus()`)
-	b.key("Enter")
+	chromiumtest.Run[any](b, `document.querySelector(".opens").focus()`)
+	b.Key("Enter")
 	if got := opened(); len(got) != 0 {
 		t.Errorf("Enter closed nothing: %q", got)
 	}
-	run[any](b, `location.hash = "#item=q3"`)
+	chromiumtest.Run[any](b, `location.hash = "#item=q3"`)
 	settled(b)
 	if got := opened(); !slices.Equal(got, []string{question(2)}) {
 		t.Errorf("the address opened %q", got)
 	}
-	if got := run[[]string](b, unlabelled); len(got) > 0 {
+	if got := chromiumtest.Run[[]string](b, unlabelled); len(got) > 0 {
 		t.Errorf("without a name: %q", got)
 	}
-	b.quiet()
+	b.Quiet()
 }
 
 // unlabelled names what a screen reader has no words for.

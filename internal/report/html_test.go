@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stopgap/internal/chromiumtest"
 	"stopgap/internal/compare"
 )
 
@@ -68,9 +69,9 @@ const faint = `(() => {
 	return [...out].slice(0, 10);
 })()`
 
-func none(t *testing.T, b *tab, what, expression string) {
+func none(t *testing.T, b *chromiumtest.Tab, what, expression string) {
 	t.Helper()
-	if got := run[[]string](b, expression); len(got) > 0 {
+	if got := chromiumtest.Run[[]string](b, expression); len(got) > 0 {
 		t.Errorf("%s: %q", what, got)
 	}
 }
@@ -79,32 +80,32 @@ func none(t *testing.T, b *tab, what, expression string) {
 // paper; it says nothing on the console and asks for nothing.
 func TestPageIsReadable(t *testing.T) {
 	t.Parallel()
-	b := openTab(t, drawn(t, made(abilities, 40, 2), madeRuns), 1280)
-	run[any](b, `document.querySelectorAll(".opens")[2].click()`)
+	b := chromiumtest.Open(t, drawn(t, made(abilities, 40, 2), madeRuns), 1280)
+	chromiumtest.Run[any](b, `document.querySelectorAll(".opens")[2].click()`)
 	for _, width := range []int{1280, 400} {
 		for _, scheme := range []string{"light", "dark"} {
-			b.width(width)
-			b.media("screen", scheme)
+			b.Width(width)
+			b.Media("screen", scheme)
 			name := fmt.Sprintf("%s, %d pixels", scheme, width)
 			none(t, b, name+", sticks out", overflow)
 			none(t, b, name+", too small", small)
 			none(t, b, name+", too faint", faint)
-			b.shoot(fmt.Sprintf("%s-%d", scheme, width))
+			b.Shoot(fmt.Sprintf("%s-%d", scheme, width))
 		}
 	}
-	b.width(800)
-	b.media("print", "light")
+	b.Width(800)
+	b.Media("print", "light")
 	none(t, b, "print, sticks out", overflow)
-	b.shoot("print")
-	b.quiet()
+	b.Shoot("print")
+	b.Quiet()
 }
 
 // The script shows what is hostile as what it is.
 func TestHostileTextStaysText(t *testing.T) {
 	t.Parallel()
-	b := openTab(t, drawn(t, hostileReport(), hostileRuns), 400)
-	run[any](b, `document.querySelectorAll(".opens").forEach(e => e.click())`)
-	texts := run[[]string](b, `[...document.querySelectorAll(".detail")[0].querySelectorAll(".run")[0].querySelectorAll("pre")].map(e => e.textContent)`)
+	b := chromiumtest.Open(t, drawn(t, hostileReport(), hostileRuns), 400)
+	chromiumtest.Run[any](b, `document.querySelectorAll(".opens").forEach(e => e.click())`)
+	texts := chromiumtest.Run[[]string](b, `[...document.querySelectorAll(".detail")[0].querySelectorAll(".run")[0].querySelectorAll("pre")].map(e => e.textContent)`)
 	if len(texts) != len(hostile)+1 {
 		t.Fatalf("%d segments, not %d", len(texts), len(hostile)+1)
 	}
@@ -116,15 +117,15 @@ func TestHostileTextStaysText(t *testing.T) {
 	if got := texts[len(hostile)]; !strings.Contains(got, "1,048,576 bytes are left out here") || !strings.HasPrefix(got, "</scr") || !strings.HasSuffix(got, "ipt>") {
 		t.Errorf("a cut text is shown as %q", got)
 	}
-	if got := run[[]string](b, `[...document.querySelectorAll("script, iframe, img, object, embed, style, link, a[href]")].map(e => e.tagName + " " + (e.getAttribute("href") ?? ""))`); slices.ContainsFunc(got, func(s string) bool {
+	if got := chromiumtest.Run[[]string](b, `[...document.querySelectorAll("script, iframe, img, object, embed, style, link, a[href]")].map(e => e.tagName + " " + (e.getAttribute("href") ?? ""))`); slices.ContainsFunc(got, func(s string) bool {
 		return s != "SCRIPT " && s != "STYLE " && s != "LINK data:," && !strings.HasPrefix(s, "A #only=")
 	}) || len(got) != 1+1+2+3 {
 		t.Errorf("the page has %q", got)
 	}
 	none(t, b, "sticks out", overflow)
-	b.shoot("hostile-400")
-	b.width(1280)
+	b.Shoot("hostile-400")
+	b.Width(1280)
 	none(t, b, "sticks out", overflow)
-	b.shoot("hostile-1280")
-	b.quiet()
+	b.Shoot("hostile-1280")
+	b.Quiet()
 }
