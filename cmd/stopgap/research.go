@@ -23,6 +23,7 @@ import (
 	"stopgap/internal/research/bank"
 	"stopgap/internal/trace"
 	"stopgap/runner"
+	"stopgap/template"
 )
 
 // researchFlags are those of "stopgap research".
@@ -77,6 +78,11 @@ Exit codes: 0 answered, 1 no answer, 2 wrong usage, 3 the server, 130 interrupte
 	a.completeFlags(cmd, s)
 	_ = cmd.MarkFlagFilename("out", "md") // the flag is there
 	_ = cmd.MarkFlagFilename("bank", "db")
+	for _, name := range []string{"planner", "outliner", "writer"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return template.Names(), cobra.ShellCompDirectiveDefault // files too
+		})
+	}
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
@@ -151,7 +157,7 @@ func nameOf(question string) string {
 func (a *app) newResearch(ctx context.Context, s *settings, f researchFlags, question string) (*research.Research, *workshop, error) {
 	scripts, err := research.LoadScripts(f.plan, f.outline, f.write, "")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &usageError{err, "--planner, --outliner and --writer take the name of a format or the path of a format file"}
 	}
 	if err := a.ableToResearch(ctx, s); err != nil {
 		return nil, nil, err

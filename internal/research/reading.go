@@ -49,28 +49,31 @@ func (s *state) read(ctx context.Context, in accessArguments) (string, error) {
 		return "", fmt.Errorf("the page %s has no text", page.Address)
 	}
 	call := readingKey(page, aim)
-	b, found, err := s.kept(ctx, call)
+	b, err := s.bank.Of(ctx, call)
+	if errors.Is(err, bank.ErrNoSummary) {
+		b, err = s.learn(ctx, page, aim, call)
+	}
 	if err != nil {
 		return "", err
 	}
-	if !found {
-		f, err := s.summarise(ctx, page, aim)
-		if err != nil {
-			return "", err
-		}
-		b, err = s.bank.Add(ctx, bank.Summary{
-			Source: page.Address, Title: cmp.Or(page.Title, page.Address), Goal: aim,
-			Rational: f.Rational, Evidence: f.Evidence, Summary: f.Summary,
-			Tokens: s.count(f.Rational + f.Evidence + f.Summary), Question: s.Question, Call: call,
-		}, page.Text)
-		if errors.Is(err, bank.ErrEmpty) {
-			return "", errEmptySummary
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 	return fmt.Sprintf("[%d] %s (%s)\nSummary for the goal %q: %s", b.Number, b.Title, b.Source, b.Goal, cmp.Or(b.Summary, b.Evidence)), nil
+}
+
+// learn has a page read and keeps what was found.
+func (s *state) learn(ctx context.Context, page Page, aim, call string) (bank.Summary, error) {
+	f, err := s.summarise(ctx, page, aim)
+	if err != nil {
+		return bank.Summary{}, err
+	}
+	b, err := s.bank.Add(ctx, bank.Summary{
+		Source: page.Address, Title: cmp.Or(page.Title, page.Address), Goal: aim,
+		Rational: f.Rational, Evidence: f.Evidence, Summary: f.Summary,
+		Tokens: s.count(f.Rational + f.Evidence + f.Summary), Question: s.Question, Call: call,
+	}, page.Text)
+	if errors.Is(err, bank.ErrEmpty) {
+		return b, errEmptySummary
+	}
+	return b, err
 }
 
 // errEmptySummary says that a page was read in vain.
@@ -189,15 +192,4 @@ func (s *state) ask(of ...string) goal.Ask {
 		}
 		return answer, err
 	}
-}
-
-// kept looks for the summary of a reading.
-func (s *state) kept(ctx context.Context, call string) (bank.Summary, bool, error) {
-	all, err := s.bank.Since(ctx, 0)
-	for _, b := range all {
-		if b.Call == call {
-			return b, true, nil
-		}
-	}
-	return bank.Summary{}, false, err
 }

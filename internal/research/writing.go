@@ -13,7 +13,8 @@ import (
 	"stopgap/tools"
 )
 
-// idleLegs is how many legs in a row the writer may spend without a section.
+// idleLegs is how many legs in a row the writer may spend without a section and
+// without fetching what it has not.
 const idleLegs = 3
 
 // write is the second phase: section by section the writer fetches what the
@@ -23,7 +24,7 @@ func (s *state) write() error {
 		return nil // the planning has said why
 	}
 	for idle := 0; ; {
-		before := len(s.report)
+		written, fetched := len(s.report), len(s.fetched)
 		p, err := s.writer()
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func (s *state) write() error {
 			}
 		}
 		reason := s.spent(Writing, s.budget(s.Limits.Write))
-		if idle++; len(s.report) > before {
+		if idle++; len(s.report) > written || len(s.fetched) > fetched {
 			idle = 0
 		}
 		switch {
