@@ -76,6 +76,10 @@ PARSERS := PDF HTML CSV Text Zip DOCX PPTX XLSX Number Parse
 fuzz-documents: ## each parser of files on random bytes (FUZZTIME)
 	@set -ex; for p in $(PARSERS); do $(GO) test -run '^$$' -fuzz "^Fuzz$$p\$$" -fuzztime $(FUZZTIME) ./tools/document; done
 
+.PHONY: fuzz-research
+fuzz-research: ## citations, evidence, outlines and reports of random text (FUZZTIME)
+	@set -ex; for p in cite:Find cite:Look outline:Parse article:Tidy; do $(GO) test -run '^$$' -fuzz "^Fuzz$${p#*:}\$$" -fuzztime $(FUZZTIME) ./internal/research/$${p%:*}; done
+
 URLS ?= 50
 .PHONY: hostile
 hostile: ## addresses that nobody may connect to, each alone and behind a redirect (URLS of each range)

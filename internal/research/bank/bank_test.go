@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -293,6 +294,62 @@ func TestFiles(t *testing.T) {
 	}
 	if _, err := Read(t.Context(), filepath.Join(dir, "none.db")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// Whatever bytes a bank has, it is refused, or read as far as it can be.
+func TestMutated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bank.db")
+	b := made(t, path)
+	for n := range 60 {
+		s, page := reading(n)
+		add(t, b, s, page+strings.Repeat("text ", 200))
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	refused, read := 0, 0
+	for round := range 60 {
+		bad := slices.Clone(good)
+		for range 1 + random.IntN(20) {
+			at := random.IntN(len(bad))
+			if round%2 == 0 { // where the tables and the first pages' structure are
+				at = random.IntN(4096) + 4096*random.IntN(3)
+			}
+			bad[at] = byte(random.Uint32())
+		}
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var typed *Error
+		b, err := Read(t.Context(), path)
+		if err != nil {
+			if refused++; !errors.As(err, &typed) {
+				t.Errorf("round %d: %v", round, err)
+			}
+			continue
+		}
+		read++
+		list, err := b.Since(t.Context(), 0)
+		for _, s := range list {
+			if err == nil {
+				if _, err = b.Page(t.Context(), s.Page); errors.Is(err, ErrNoPage) {
+					err = nil
+				}
+			}
+		}
+		if err != nil && !errors.As(err, &typed) {
+			t.Errorf("round %d: %v", round, err)
+		}
+		_ = b.Close()
+	}
+	if refused == 0 || read == 0 {
+		t.Errorf("%d refused, %d read", refused, read)
 	}
 }
 

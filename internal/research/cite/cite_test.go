@@ -163,6 +163,9 @@ func TestLook(t *testing.T) {
 	if got := p.Look("Its keeper,\nnobody knows who, kept a log."); got.Absent != "nobody knows who, kept a log" {
 		t.Errorf("absent is %q", got.Absent)
 	}
+	if got := p.Look(strings.Repeat("The log is lost.\n", 1000)); got.Verdict != NotInPage || got.Share != 0.5 {
+		t.Errorf("a thousand pieces: %+v", got)
+	}
 	if got := NewPage("").Look("anything"); got.Verdict != NotInPage {
 		t.Errorf("no page: %+v", got)
 	}

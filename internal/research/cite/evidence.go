@@ -69,9 +69,10 @@ func NewPage(text string) *Page { return &Page{plain(text)} }
 // Words are compared whole and in their case; the first letter of a piece may
 // have another. Quotes and punctuation at the ends of a piece do not count. A
 // piece between ellipses has three words at least (or six Chinese or Japanese
-// characters): of single words anything can be pieced together.
+// characters): of single words anything can be pieced together. Of more than
+// 500 pieces the rest counts as absent.
 func (p *Page) Look(evidence string) Finding {
-	all, found := 0, 0
+	all, found, looked := 0, 0, 0
 	absent := ""
 	for line := range strings.SplitSeq(evidence, "\n") {
 		pieces := strings.Split(plain(line), "...")
@@ -87,7 +88,8 @@ func (p *Page) Look(evidence string) Finding {
 				continue
 			}
 			all += n
-			if (parted == 1 || substantial(piece)) && p.holds(piece) {
+			looked++
+			if looked <= maxPieces && (parted == 1 || substantial(piece)) && p.holds(piece) {
 				found += n
 			} else if absent == "" {
 				absent = excerpt(piece)
@@ -106,7 +108,10 @@ func (p *Page) Look(evidence string) Finding {
 // edges are what may stand around a piece without being part of it.
 const edges = " \"'.,;:!?()-。，；：！？、（）「」『』《》"
 
-const maxAbsent = 200 // characters
+const (
+	maxPieces = 500
+	maxAbsent = 200 // characters of one that is told
+)
 
 func excerpt(s string) string {
 	n := 0
