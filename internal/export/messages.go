@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"stopgap/internal/trace"
 	"stopgap/models"
@@ -53,6 +54,10 @@ type Tool struct {
 
 // messages spells a conversation as messages.
 func (e *Exporter) messages(r *rollout) ([]field, error) {
+	if !utf8.ValidString(r.text) { // before anything of it counts as written
+		e.Counts.NotText++
+		return nil, nil
+	}
 	var messages []Message
 	fresh := r.fresh()
 	if r.chats() {

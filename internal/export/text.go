@@ -93,13 +93,13 @@ func (e *Exporter) text(r *rollout) ([]field, error) {
 		e.Counts.Chats++
 		return nil, nil
 	}
-	d := e.draft(r)
-	switch {
-	case len(d.spans) == 0:
-		e.Counts.Nothing++
-		return nil, nil
-	case !utf8.ValidString(d.text):
+	if !utf8.ValidString(r.text) { // before anything of it counts as written
 		e.Counts.NotText++
+		return nil, nil
+	}
+	d := e.draft(r)
+	if len(d.spans) == 0 {
+		e.Counts.Nothing++
 		return nil, nil
 	}
 	spans := make([][2]int, len(d.spans))
