@@ -30,7 +30,7 @@ type researchBoard struct {
 	outline research.OutlineChanged
 	written []string // the titles of the sections
 	past    researchPast
-	drawn   int // lines that stand there now
+	drawn   []int // the columns of the lines that stand there now
 	waiting strings.Builder
 	end     chan struct{}
 	ended   sync.WaitGroup
@@ -133,26 +133,30 @@ func (b *researchBoard) ran(ev runner.Event) {
 func (b *researchBoard) draw() {
 	b.clear()
 	b.tell()
-	lines := b.lines()
-	for i, l := range lines {
+	attribute := bold
+	for _, l := range b.lines() {
 		l = b.screen.fit(l, 1)
-		switch i {
-		case 0:
-			l = b.screen.paint(bold, l)
-		default:
-			l = b.screen.paint(dim, l)
-		}
-		fmt.Fprint(b.w, "\x1b[K"+l+"\n")
+		fmt.Fprint(b.w, "\x1b[K"+b.screen.paint(attribute, l)+"\n")
+		b.drawn = append(b.drawn, cells(l))
+		attribute = dim
 	}
-	b.drawn = len(lines)
 }
 
-// clear goes to the first of the lines that are drawn and takes them away.
+// clear goes to the first of the lines that are drawn and takes them away. In a
+// terminal that has become narrower since, a line takes several.
 func (b *researchBoard) clear() {
-	if b.drawn > 0 {
-		fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", b.drawn)
+	if len(b.drawn) == 0 {
+		return
 	}
-	b.drawn = 0
+	up, width := 0, b.screen.width()
+	for _, n := range b.drawn {
+		up++
+		if width != plain && n > width {
+			up += (n - 1) / width
+		}
+	}
+	fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", up)
+	b.drawn = b.drawn[:0]
 }
 
 // lines are how far the research is and its outline, as far as the terminal is
@@ -226,7 +230,7 @@ func (b *researchBoard) status() string {
 		parts = append(parts, fmt.Sprintf("%d written", b.moved.Generated))
 	}
 	if !b.began.IsZero() {
-		parts = append(parts, duration(time.Since(b.began).Round(time.Second)))
+		parts = append(parts, inSeconds(time.Since(b.began)))
 	}
 	return strings.Join(parts, " · ")
 }

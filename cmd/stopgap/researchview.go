@@ -92,8 +92,11 @@ func (p *researchPast) words(ev research.Event) string {
 		p.replayed = ev.Replayed
 		if p.resumed && !p.replayed && !p.announced {
 			p.announced = true
-			before = fmt.Sprintf("goes on: %s, %d %s and %d %s are there", summaries(p.pages),
-				p.outlines, plural(p.outlines, "outline"), p.sections, plural(p.sections, "section"))
+			before = "goes on in its first part"
+			if p.pages+p.outlines > 0 {
+				before = fmt.Sprintf("goes on: %s, %d %s and %d %s are there", summaries(p.pages),
+					p.outlines, plural(p.outlines, "outline"), p.sections, plural(p.sections, "section"))
+			}
 		}
 	case research.SummaryStored:
 		p.pages = max(p.pages, ev.ID)
