@@ -53,18 +53,19 @@ const (
 // The spellings. A number in brackets has three digits at most, so that a year
 // in brackets is none.
 var (
-	citeTag  = regexp.MustCompile(`(?i)^<cite((?:\s+[a-z]+\s*=\s*(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s"'<>/]{1,200}))*)\s*(/?)>`)
-	endTag   = regexp.MustCompile(`(?i)^</cite\s*>`)
-	idTags   = regexp.MustCompile(`(?i)^(?:\s*[,;、，]?\s*<id>[^<>\n]{0,80}</id>)+`)
-	anyTag   = regexp.MustCompile(`(?i)</?(?:id|cite)\s*>`)
-	quoted   = regexp.MustCompile(`"[^"]*"|'[^']*'|[^\s"'=]+(?:\s|$)`)
-	brackets = regexp.MustCompile(`(?i)^\[\^?\s*(?:(?:id|summary|source|ref)s?\W?\s*)?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]`)
-	lenses   = regexp.MustCompile(`^【\s*\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*(?:[†:][^】\n]{0,80})?】`)
-	between  = regexp.MustCompile(`^[ \t]*[,;、，]?[ \t]*$`)
-	number   = regexp.MustCompile(`(?i)^(?:(?:id|summary|source|ref)s?\W?|#|\^)?0*(\d{1,9})(?:\s*[–-]\s*0*(\d{1,9}))?$`)
-	parting  = regexp.MustCompile(`[,;、，\s]+|\band\b`)
-	spaced   = regexp.MustCompile(`\s*([–-])\s*`)
-	labels   = regexp.MustCompile(`(?i)\b(id|summary|source|ref)s?\W?\s+(\d)`)
+	citeTag   = regexp.MustCompile(`(?i)^<cite((?:\s+[a-z]+\s*=\s*(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s"'<>/]{1,200}))*)\s*(/?)>`)
+	endTag    = regexp.MustCompile(`(?i)^</cite\s*>`)
+	eitherTag = regexp.MustCompile(`(?i)</?cite`)
+	idTags    = regexp.MustCompile(`(?i)^(?:\s*[,;、，]?\s*<id>[^<>\n]{0,80}</id>)+`)
+	anyTag    = regexp.MustCompile(`(?i)</?(?:id|cite)\s*>`)
+	quoted    = regexp.MustCompile(`"[^"]*"|'[^']*'|[^\s"'=]+(?:\s|$)`)
+	brackets  = regexp.MustCompile(`(?i)^\[\^?\s*(?:(?:id|summary|source|ref)s?\W?\s*)?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]`)
+	lenses    = regexp.MustCompile(`^【\s*\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*(?:[†:][^】\n]{0,80})?】`)
+	between   = regexp.MustCompile(`^[ \t]*[,;、，]?[ \t]*$`)
+	number    = regexp.MustCompile(`(?i)^(?:(?:id|summary|source|ref)s?\W?|#|\^)?0*(\d{1,9})(?:\s*[–-]\s*0*(\d{1,9}))?$`)
+	parting   = regexp.MustCompile(`[,;、，\s]+|\band\b`)
+	spaced    = regexp.MustCompile(`\s*([–-])\s*`)
+	labels    = regexp.MustCompile(`(?i)\b(id|summary|source|ref)s?\W?\s+(\d)`)
 )
 
 // Find gives the citations of a text, in their order. Beside the spelling of
@@ -214,9 +215,9 @@ func tag(rest string, i int) (Mark, bool) {
 		return Mark{Start: i, End: i + n}, true
 	}
 	inside := rest[n:min(n+maxInside, len(rest))]
-	if end := strings.Index(strings.ToLower(inside), "</cite"); end >= 0 {
-		if close := len(endTag.FindString(inside[end:])); close > 0 && !strings.Contains(strings.ToLower(inside[:end]), "<cite") {
-			return read(inside[:end], i, i+n+end+close), true
+	if next := eitherTag.FindStringIndex(inside); next != nil {
+		if close := len(endTag.FindString(inside[next[0]:])); close > 0 {
+			return read(inside[:next[0]], i, i+n+next[0]+close), true
 		}
 	}
 	ids := len(idTags.FindString(inside)) // no end: what is surely meant
