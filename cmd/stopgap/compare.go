@@ -221,11 +221,15 @@ func (a *app) crews(ctx context.Context, cmd *cobra.Command, s *settings, f comp
 	if err != nil {
 		return nil, err
 	}
+	shared, err := a.sharedCorpus(ctx, s, f.models)
+	if err != nil {
+		return nil, err
+	}
 	var out []*crew
 	for i, format := range f.formats {
 		for _, refs := range groups {
 			one := *s
-			one.format = format
+			one.format, one.corpus = format, shared
 			one.quiet = s.quiet || i > 0 // what is told of models and documents is told once
 			c, err := a.crew(ctx, cmd, &one, refs, board)
 			if err != nil {
@@ -235,6 +239,22 @@ func (a *app) crews(ctx context.Context, cmd *cobra.Command, s *settings, f comp
 		}
 	}
 	return out, nil
+}
+
+// sharedCorpus is the corpus of all models: where one of them gets the documents
+// that come along, all do. Models with other tools are not compared.
+func (a *app) sharedCorpus(ctx context.Context, s *settings, refs []string) (string, error) {
+	for _, ref := range refs {
+		one := *s
+		one.model = ref
+		if err := a.defaultCorpus(ctx, &one); err != nil {
+			return "", err
+		}
+		if one.corpus != "" {
+			return one.corpus, nil
+		}
+	}
+	return s.corpus, nil
 }
 
 // byModel puts servers together that have the same model.
