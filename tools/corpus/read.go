@@ -120,8 +120,11 @@ func around(parts []string, part int) string {
 
 const (
 	maxNear = 3
-	// maxCompared bounds the ids that are compared with an unknown one.
+	// maxCompared bounds the ids that are compared with an unknown one, and
+	// maxCells the work of that: long ids take as much as the square of their
+	// lengths. So many cells take about a tenth of a second.
 	maxCompared = 100_000
+	maxCells    = 50_000_000
 )
 
 // nearest gives the ids that differ least from one that is not there.
@@ -136,13 +139,13 @@ func nearest(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
 		distance int
 	}
 	var list []near
-	wanted := strings.ToLower(id)
+	wanted, cells := strings.ToLower(id), maxCells
 	for rows.Next() {
 		var n near
 		if err := rows.Scan(&n.id); err != nil {
 			return nil, err
 		}
-		if n.distance = distance(wanted, strings.ToLower(n.id)); n.distance >= 0 {
+		if n.distance = distance(wanted, strings.ToLower(n.id), &cells); n.distance >= 0 {
 			list = append(list, n)
 		}
 	}
@@ -155,8 +158,9 @@ func nearest(ctx context.Context, tx *sql.Tx, id string) ([]string, error) {
 }
 
 // distance says how far two ids are apart, and -1 for too far: more than half
-// of the characters differ, and neither has the other in it.
-func distance(a, b string) int {
+// of the characters differ, and neither has the other in it; or it would take
+// more cells than there are left.
+func distance(a, b string, cells *int) int {
 	if a == "" {
 		return -1
 	}
@@ -165,6 +169,9 @@ func distance(a, b string) int {
 	}
 	most := max(len(a), len(b)) / 2
 	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return -1
+	}
+	if *cells -= len(a) * len(b); *cells < 0 {
 		return -1
 	}
 	if d := levenshtein.ComputeDistance(a, b); d <= most {

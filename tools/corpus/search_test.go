@@ -264,6 +264,25 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestDistance: ids are compared as long as there is time for it; one that has
+// the other in it is found anyway.
+func TestDistance(t *testing.T) {
+	cells := 100
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"abcdefghij", "abcdefghik", 1},
+		{"abcdefghij", "abcdefghik", -1}, // none are left
+		{"abc", "x/abc.md", 0},
+		{"", "abc", -1},
+	} {
+		if got := distance(c.a, c.b, &cells); got != c.want {
+			t.Errorf("%q and %q: %d, not %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func TestTools(t *testing.T) {
 	x := mustOpen(t, Config{Path: demo, Index: filepath.Join(t.TempDir(), "i.db"), Hits: 1})
 	set, err := tools.NewSet(x.Tools(), tools.Options{})
