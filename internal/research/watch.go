@@ -73,9 +73,12 @@ func (w *watch) see(ev runner.Event) (over bool, err error) {
 	case runner.Returned:
 		return w.returned(ev)
 	case runner.Nudged:
-		if !ev.Forced {
-			w.used += w.count(ev.Note)
+		w.used += w.count(ev.Note)
+		switch {
+		case !ev.Forced:
 			return false, w.tell(happening{nudged: &ev})
+		case w.phase == Outlining || w.phase == Answering: // what is asked for is what the leg is for
+			return false, nil
 		}
 		w.end.reason = runner.Termination(ev.Reason)
 		w.end.full = w.end.reason == runner.TermTokenLimit
