@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"stopgap/internal/chromiumtest"
 	"stopgap/internal/compare"
@@ -128,4 +129,32 @@ func TestHostileTextStaysText(t *testing.T) {
 	none(t, b, "sticks out", overflow)
 	b.Shoot("hostile-1280")
 	b.Quiet()
+}
+
+// Even markup that got into the page would run nothing and ask for nothing: the
+// page's own policy sees to that.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	b := chromiumtest.Open(t, drawn(t, made(abilities[:2], 2, 1), madeRuns), 400)
+	chromiumtest.Run[any](b, `(() => {
+		const s = document.createElement("script");
+		s.textContent = "window.hit = 1";
+		document.body.append(s);
+		document.body.insertAdjacentHTML("beforeend", "<img src=http://evil.test/x.png onerror='window.hit = 2'><iframe src=http://evil.test/></iframe>"
+			+ "<link rel=stylesheet href=http://evil.test/x.css><p id=p style='color: rgb(1, 2, 3)' onclick='window.hit = 3'>");
+		p.click();
+		return fetch("http://evil.test/").catch(() => 0);
+	})()`)
+	b.Wait(500 * time.Millisecond)
+	if got := chromiumtest.Run[string](b, `String(window.hit) + getComputedStyle(p).color`); !strings.HasPrefix(got, "undefined") || strings.Contains(got, "1, 2, 3") {
+		t.Errorf("what was put into the page gave %q", got)
+	}
+	refused := strings.Join(b.Said, "\n")
+	for _, what := range []string{"inline script", "inline event handler", "inline style", "x.png", "x.css", "evil.test/'"} {
+		if !strings.Contains(refused, what) {
+			t.Errorf("the browser refused no %s: %s", what, refused)
+		}
+	}
+	b.Said, b.Asked = nil, nil // what was refused
+	b.Quiet()                  // the proxy
 }

@@ -18,7 +18,7 @@ func TestSizeOfThePage(t *testing.T) {
 	r := made(abilities, 200, 2)
 	long := func(run *compare.Run) ([]compare.Segment, error) {
 		var out []compare.Segment
-		for i := range 20 {
+		for i := range 8 {
 			out = append(out, compare.Segment{Source: template.FromTool, Text: strings.Repeat(fmt.Sprintf("result %d of %d. ", i, run.Seed), 500)})
 		}
 		return out, nil
@@ -27,7 +27,7 @@ func TestSizeOfThePage(t *testing.T) {
 		name string
 		runs Runs
 		most int
-	}{{"without runs", nil, 1 << 20}, {"short runs", madeRuns, 3 << 20}, {"250 MB of runs", long, 18 << 20}} {
+	}{{"without runs", nil, 1 << 20}, {"short runs", madeRuns, 3 << 20}, {"100 MB of runs", long, 18 << 20}} {
 		var b bytes.Buffer
 		if err := HTML(&b, r, of.runs); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	d := newData(r, func(run *compare.Run) ([]compare.Segment, error) {
 		var out []compare.Segment
 		for i := range 30 { // 30 texts of 512 bytes, 2400 runs: 36 MB
-			out = append(out, compare.Segment{Source: template.FromModel, Text: strings.Repeat(fmt.Sprintf("%d/%d ", run.Seed, i), 200)})
+			out = append(out, compare.Segment{Source: template.FromModel, Text: strings.Repeat(fmt.Sprintf("%d/%d ", run.Seed, i), 70)})
 		}
 		return out, nil
 	})
