@@ -74,7 +74,7 @@ bombs: documents ## files made to hurt their reader, in full size: memory and ti
 PARSERS := PDF HTML CSV Text Zip DOCX PPTX XLSX Number Parse
 .PHONY: fuzz-documents
 fuzz-documents: ## each parser of files on random bytes (FUZZTIME)
-	@set -ex; for p in $(PARSERS); do $(GO) test -run '^$$' -fuzz "^Fuzz$$p\$$" -fuzztime $(FUZZTIME) ./tools/document; done
+	@set -ex; for p in $(PARSERS); do $(GO) test -run '^$$' -fuzz "^Fuzz$$p\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./tools/document; done
 
 .PHONY: fuzz-research
 fuzz-research: ## citations, evidence, outlines and reports of random text (FUZZTIME)

@@ -240,32 +240,53 @@ func TestServerIsBusy(t *testing.T) {
 	}
 }
 
-// TestSlowReader: who does not read its answer holds up nobody, and is cut off.
+// TestSlowReader: who does not read its answer holds up nobody.
 func TestSlowReader(t *testing.T) {
-	x := mustOpen(t, newCorpus(t, files{"big.txt": strings.Repeat("Many a whale. ", 30_000)}))
-	const limit = 500 * time.Millisecond
-	s := httptest.NewServer(x.Handler(ServeOptions{Parallel: 1, Timeout: limit}))
-	defer s.Close()
+	s := serveLong(t, ServeOptions{Parallel: 1})
+	defer askAndWait(t, s).Close()
+	if status, answer := send(t, s.URL+"/retrieve", "", "application/json", `{"queries":["whale"]}`); status != 200 {
+		t.Errorf("beside a slow reader: %d %s", status, answer)
+	}
+}
+
+// TestSleepingReader: who goes to sleep over its answer is cut off.
+func TestSleepingReader(t *testing.T) {
+	const limit = time.Second
+	s := serveLong(t, ServeOptions{Timeout: limit})
+	conn := askAndWait(t, s)
+	defer conn.Close()
+	time.Sleep(2 * limit)
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := io.Copy(io.Discard, conn); n >= longTimes*longBytes || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a reader that had gone to sleep got %d bytes, %v", n, err)
+	}
+}
+
+// A long answer has a long document so many times: more than the kernel takes.
+const longBytes, longTimes = 14 * 30_000, 40
+
+func serveLong(t *testing.T, opts ServeOptions) *httptest.Server {
+	t.Helper()
+	x := mustOpen(t, newCorpus(t, files{"big.txt": strings.Repeat("Many a whale. ", longBytes/14)}))
+	s := httptest.NewServer(x.Handler(opts))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// askAndWait asks for a long answer and reads its first byte.
+func askAndWait(t *testing.T, s *httptest.Server) net.Conn {
+	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(64 << 10) // the kernel does not take the answer in its place
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-	const times = 40
-	body := `{"urls":["big.txt"` + strings.Repeat(`,"big.txt"`, times-1) + `]}`
-	fmt.Fprintf(conn, "POST /access HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	_ = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+	body := `{"urls":["big.txt"` + strings.Repeat(`,"big.txt"`, longTimes-1) + `]}`
+	fmt.Fprintf(conn, "POST /access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := send(t, s.URL+"/retrieve", "", "application/json", `{"queries":["whale"]}`); status != 200 {
-		t.Errorf("beside a slow reader: %d %s", status, answer)
-	}
-	time.Sleep(2 * limit)
-	if n, err := io.Copy(io.Discard, conn); n >= times*14*30_000 || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a reader that had gone to sleep got %d bytes, %v", n, err)
-	}
+	return conn
 }
 
 // TestAnswerIsBounded: a request gets so many documents and no more.
