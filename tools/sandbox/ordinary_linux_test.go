@@ -28,7 +28,7 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The binary's folder is root's alone; through this link its file is reached.
-	cmd := exec.Command("/proc/self/exe", "-test.run", "^(TestAttempts|TestBombs|TestBackground|TestTimeouts|TestSibling|TestParentKilled|TestRun|TestFolders|TestHeldTogether|TestNetwork|TestRefusal|TestPathsRefused)$", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run", "^(TestAttempts|TestBombs|TestBackground|TestTimeouts|TestSibling|TestParentKilled|TestRun|TestFolders|TestReadInWritable|TestLinksInFolders|TestNoCoreDumps|TestHeldTogether|TestNetwork|TestRefusal|TestPathsRefused)$", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "STOPGAP_REQUIRE_BWRAP=" + os.Getenv("STOPGAP_REQUIRE_BWRAP")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryID, Gid: ordinaryID}}

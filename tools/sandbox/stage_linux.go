@@ -97,7 +97,9 @@ func becomeCommand(status io.Writer) error {
 	if _, err := io.WriteString(status, ready); err != nil || problem != nil {
 		return problem
 	}
-	// Last, since this process may have more than the command is given.
+	// Last, since this process may have more than the command is given. With memory
+	// to spare it needs no more of the kernel until it is the command.
+	runtime.GC()
 	if err := setLimits(memoryLimits(s.Limits)); err != nil {
 		return fmt.Errorf("cannot limit memory: %w", err)
 	}

@@ -1,8 +1,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -29,11 +32,17 @@ func (s *supervisor) stop(why End) {
 	}
 }
 
-// finish says that the process is gone, and why it was ended, if it was.
-func (s *supervisor) finish() End {
+// gone says that the process is: nobody kills it any more.
+func (s *supervisor) gone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
+}
+
+// why is the reason for which the command was ended, if it was.
+func (s *supervisor) why() End {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.end
 }
 
@@ -56,24 +65,83 @@ func (w *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drain is how long output may still come when the process is gone. Nobody
-// outside of a sandbox holds its pipes; without one a process that got away may.
-const drain = 250 * time.Millisecond
+// How long output may still come when the process and its group are gone. Nobody
+// outside of a sandbox holds its pipes, so it is only this process that may be
+// late to read; without one a process that got away may hold them.
+const (
+	drainBoxed = 10 * time.Second
+	drainFree  = 250 * time.Millisecond
+)
+
+// inputDelay is how long nobody may read the command's input when it is gone.
+const inputDelay = 250 * time.Millisecond
+
+// An outlet is a pipe that a command writes to, and what came out of it.
+type outlet struct {
+	capped
+	ours, theirs *os.File
+	done         chan struct{} // closed at its end
+}
+
+// newOutlet makes the pipe; full is called when too much has come.
+func newOutlet(most int64, full func()) (*outlet, error) {
+	o := &outlet{capped: capped{room: most, full: full}, done: make(chan struct{})}
+	var err error
+	o.ours, o.theirs, err = os.Pipe()
+	return o, err
+}
+
+// read reads until the end of the pipe.
+func (o *outlet) read() {
+	_, _ = io.Copy(&o.capped, o.ours) // it ends with the writers, or by finish
+	close(o.done)
+}
+
+// finish waits for the end of the pipe, and takes what is in it when late is
+// closed.
+func (o *outlet) finish(late <-chan struct{}) []byte {
+	defer o.ours.Close()
+	select {
+	case <-o.done:
+		return o.kept
+	case <-late:
+	}
+	if o.ours.SetReadDeadline(time.Now()) != nil { // pipes of this system have none
+		_ = o.ours.Close()
+	}
+	<-o.done
+	// What was written before is there, though nobody may have come to read it.
+	if o.ours.SetReadDeadline(time.Time{}) == nil {
+		rest(o.ours, &o.capped)
+	}
+	return o.kept
+}
 
 // supervise starts a command and waits for its end. begun is called once it
 // runs; what it returns is called when the process is gone.
 func supervise(ctx context.Context, cmd *exec.Cmd, c Command, begun func(*supervisor) (ended func())) (Result, error) {
-	s := &supervisor{}
-	stdout := &capped{room: c.Limits.Output, full: func() { s.stop(OutputLimit) }}
-	stderr := &capped{room: c.Limits.Output, full: func() { s.stop(OutputLimit) }}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Stdin, stdout, stderr, drain
-	s.kill = func() { killGroup(cmd) }
+	s := &supervisor{kill: func() { killGroup(cmd) }}
+	var outlets []*outlet
+	for _, to := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
+		o, err := newOutlet(c.Limits.Output, func() { s.stop(OutputLimit) })
+		if err != nil {
+			closeAll(outlets)
+			return Result{}, err
+		}
+		*to, outlets = o.theirs, append(outlets, o)
+	}
+	cmd.Stdin, cmd.WaitDelay = c.Stdin, inputDelay
 	start := time.Now()
 	s.mu.Lock() // nobody kills what has not started
 	err := cmd.Start()
 	s.mu.Unlock()
 	if err != nil {
+		closeAll(outlets)
 		return Result{}, &setupError{err}
+	}
+	for _, o := range outlets {
+		_ = o.theirs.Close()
+		go o.read()
 	}
 	ended := begun(s)
 	timer := time.AfterFunc(c.Limits.Time-time.Since(start), func() { s.stop(TimeLimit) })
@@ -81,21 +149,38 @@ func supervise(ctx context.Context, cmd *exec.Cmd, c Command, begun func(*superv
 	err = cmd.Wait()
 	timer.Stop()
 	unhook()
+	s.gone()
 	ended()
 	res := Result{
-		Stdout: stdout.kept, Stderr: stderr.kept, End: s.finish(),
 		ExitCode: exitCode(cmd.ProcessState), Method: c.Method, Duration: time.Since(start),
 		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
 	}
-	if res.End == "" {
-		res.End = Exited
+	drain := drainBoxed
+	if c.Method == Unprotected {
+		drain = drainFree
 	}
+	late, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	res.Stdout, res.Stderr = outlets[0].finish(late.Done()), outlets[1].finish(late.Done())
+	res.End = cmp.Or(s.why(), Exited)
+	return res, outcome(ctx, res, err)
+}
+
+// closeAll lets go of pipes that nobody uses.
+func closeAll(outlets []*outlet) {
+	for _, o := range outlets {
+		_, _ = o.ours.Close(), o.theirs.Close()
+	}
+}
+
+// outcome is the error of a command that has ended.
+func outcome(ctx context.Context, res Result, err error) error {
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && res.End == Exited {
-		return res, err // the command's input could not be read
+	switch {
+	case res.End == Cancelled:
+		return context.Cause(ctx)
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && res.End == Exited:
+		return err // the command's input could not be read
 	}
-	if res.End == Cancelled {
-		return res, context.Cause(ctx)
-	}
-	return res, nil
+	return nil
 }
