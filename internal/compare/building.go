@@ -2,7 +2,9 @@ package compare
 
 import (
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"stopgap/internal/eval/stats"
 	"stopgap/runner"
@@ -124,23 +126,37 @@ func passAtK(scores []float64, k int) float64 {
 func (r *Report) configurations(p *Plan) {
 	all := metrics(r.Rollouts)
 	correct := right(all, r.Primary)
-	has := map[string]bool{}
 	for c, name := range names(p.Members) {
 		m := p.Members[c]
-		conf := Configuration{Name: name, Format: m.Format, Model: m.Model, Folder: m.Folder, Hash: m.Hash, Scores: []Score{}}
-		r.count(c, &conf)
-		for _, metric := range all {
-			s := r.score(c, metric, correct)
-			if s == nil {
-				continue
-			}
-			has[metric.Key] = true
-			conf.Scores = append(conf.Scores, *s)
-		}
-		r.Configurations = append(r.Configurations, conf)
+		r.Configurations = append(r.Configurations, Configuration{Name: name, Format: m.Format, Model: m.Model, Folder: m.Folder, Hash: m.Hash, Scores: []Score{}})
 	}
-	r.Metrics = present(all, func(key string) bool { return has[key] })
+	atOnce(len(r.Configurations), func(c int) {
+		conf := &r.Configurations[c]
+		r.count(c, conf)
+		for _, metric := range all {
+			if s := r.score(c, metric, correct); s != nil {
+				conf.Scores = append(conf.Scores, *s)
+			}
+		}
+	})
+	r.Metrics = present(all, func(key string) bool {
+		return slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Score(key) != nil })
+	})
 	r.trim()
+}
+
+// atOnce does n things, several at once: resampling is work.
+func atOnce(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	room := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			do(i)
+		})
+	}
+	wg.Wait()
 }
 
 // score gives what a configuration reached by a metric, nil for nothing.

@@ -13,16 +13,18 @@ const slack = 1e-9
 func (r *Report) pair() {
 	for a := range r.Configurations {
 		for b := a + 1; b < len(r.Configurations); b++ {
-			p := Pair{A: a, B: b, Tests: []Test{}}
-			for _, m := range r.Metrics {
-				if t := r.test(m, a, b); m.Paired && t != nil {
-					p.Tests = append(p.Tests, *t)
-				}
-			}
-			p.AheadA, p.AheadB = r.ahead(a, b)
-			r.Pairs = append(r.Pairs, p)
+			r.Pairs = append(r.Pairs, Pair{A: a, B: b, Tests: []Test{}})
 		}
 	}
+	atOnce(len(r.Pairs), func(i int) {
+		p := &r.Pairs[i]
+		for _, m := range r.Metrics {
+			if t := r.test(m, p.A, p.B); t != nil {
+				p.Tests = append(p.Tests, *t)
+			}
+		}
+		p.AheadA, p.AheadB = r.ahead(p.A, p.B)
+	})
 	r.correct()
 	r.doubt()
 	for _, p := range r.Pairs {

@@ -146,9 +146,7 @@ func TestComparison(t *testing.T) {
 			t.Errorf("%s: %d missing, %d failed, %+v", conf.Name, conf.Missing, conf.Failed, s)
 		}
 	}
-	if c.questions == allQuestions {
-		documented(t, table(string(out)))
-	}
+	documented(t, table(string(out)), c.questions == allQuestions)
 }
 
 // failure is what a command that failed wrote on standard error.
@@ -200,8 +198,9 @@ var shown = regexp.MustCompile("(?s)<!-- The model is ([0-9a-f]{12})\\.[^>]*-->\
 // documented makes sure that the documentation shows the table, or with -update
 // makes it show it. Numbers may be off a little where the model is the same: on
 // another processor sums are made in another order, and a hot model then says
-// something else here and there.
-func documented(t *testing.T, got string) {
+// something else here and there. Without all questions it only looks whether the
+// page has a table.
+func documented(t *testing.T, got string, all bool) {
 	t.Helper()
 	page := filepath.Join(root, "docs/compare.md")
 	text, err := os.ReadFile(page)
@@ -217,6 +216,9 @@ func documented(t *testing.T, got string) {
 	at := shown.FindSubmatchIndex(text)
 	if at == nil {
 		t.Fatal("docs/compare.md shows no table")
+	}
+	if !all {
+		return
 	}
 	had, want := string(text[at[2]:at[3]]), string(text[at[4]:at[5]])
 	switch {
