@@ -224,9 +224,9 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole.db")
 	b := made(t, whole)
-	for n := range 200 {
+	for n := range 60 {
 		s, page := reading(n)
-		add(t, b, s, page+strings.Repeat("text ", 100))
+		add(t, b, s, page+strings.Repeat("text ", 300))
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -301,9 +301,9 @@ func TestFiles(t *testing.T) {
 func TestMutated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bank.db")
 	b := made(t, path)
-	for n := range 60 {
+	for n := range 24 {
 		s, page := reading(n)
-		add(t, b, s, page+strings.Repeat("text ", 200))
+		add(t, b, s, page+strings.Repeat("text ", 400))
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestMutated(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	refused, read := 0, 0
-	for round := range 60 {
+	for round := range 40 {
 		bad := slices.Clone(good)
 		for range 1 + random.IntN(20) {
 			at := random.IntN(len(bad))

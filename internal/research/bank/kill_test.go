@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		later := time.Hour
+		began, seen, patience := time.Now(), 0, 1+rand.IntN(6)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			var n, number int
 			if _, err := fmt.Sscanf(lines.Text(), "added %d as %d", &n, &number); err != nil {
@@ -62,9 +62,11 @@ func TestKill(t *testing.T) {
 				t.Errorf("round %d: summary %d has the number %d", round, n, number)
 			}
 			kept = max(kept, number)
-			if later == time.Hour { // from the first one on, so that a slow start is not all that is killed
-				later = time.Duration(rand.Int64N(int64(40 * time.Millisecond)))
-				time.AfterFunc(later, func() { _ = child.Process.Kill() })
+			switch seen++; seen {
+			case 1:
+				began = time.Now() // a slow start is not all that is killed
+			case patience + 1:
+				time.AfterFunc(time.Duration(rand.Int64N(int64(time.Since(began))/int64(patience)+1)), func() { _ = child.Process.Kill() })
 			}
 		}
 		if err := child.Wait(); child.ProcessState.ExitCode() >= 0 {

@@ -64,7 +64,7 @@ func TestProblems(t *testing.T) {
 		{"## " + strings.Repeat("long ", 200) + "[1]", "The outline is too long: titles are cut after 500 characters and points after 4000."},
 		{"## A [1]\n" + strings.Repeat("x", 20_000), "The outline is too long: lines are cut after 16384 bytes.|The outline is too long: titles are cut after 500 characters and points after 4000."},
 		{deep(12) + " [1]", "The outline is too long: it has more than 5 levels."},
-		{"## A [1]\n" + strings.Repeat("- point\n", MaxBytes/8), "The outline is too long: what stands after its first 65536 bytes is left out."},
+		{"## A [1]\n" + strings.Repeat("- "+strings.Repeat("point ", 60)+"\n", MaxBytes/300), "The outline is too long: what stands after its first 65536 bytes is left out."},
 	} {
 		o, problems := Parse(c.text)
 		var got []string
