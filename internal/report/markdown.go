@@ -51,7 +51,7 @@ func Markdown(w io.Writer, r *compare.Report) error {
 func table(b *strings.Builder, heads []string, rows [][]string) {
 	b.WriteString("\n|")
 	for _, h := range heads {
-		b.WriteString(" " + escape(h) + " |")
+		b.WriteString(" " + inCell(h) + " |")
 	}
 	b.WriteString("\n|")
 	for _, h := range heads {
@@ -65,20 +65,23 @@ func table(b *strings.Builder, heads []string, rows [][]string) {
 	for _, row := range rows {
 		b.WriteString("|")
 		for _, cell := range row {
-			b.WriteString(" " + escape(cell) + " |")
+			b.WriteString(" " + inCell(cell) + " |")
 		}
 		b.WriteString("\n")
 	}
 }
 
 // marks are the characters that mean something in Markdown, or in HTML in it.
-const marks = "\\`*_{}[]()<>#+-!|~$&@^:="
+const marks = "\\`*_[]#!|~$"
 
 // escape makes text from outside mean nothing in Markdown: on one line, each
-// mark behind a backslash, what opens HTML as an entity.
+// mark behind a backslash, what opens HTML as an entity. What makes an address
+// of a text, and what makes a list or a heading of a line that begins with it,
+// is a mark only there.
 func escape(s string) string {
+	s = line(s)
 	var b strings.Builder
-	for i, r := range line(s) {
+	for i, r := range s {
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")
@@ -86,12 +89,7 @@ func escape(s string) string {
 			b.WriteString("&gt;")
 		case r == '&':
 			b.WriteString("&amp;")
-		case strings.ContainsRune("-+=()^:{}", r): // only where a line begins, or an address stands
-			if i == 0 || r == ':' && strings.HasPrefix(line(s)[i:], "://") {
-				b.WriteByte('\\')
-			}
-			b.WriteRune(r)
-		case strings.ContainsRune(marks, r):
+		case strings.ContainsRune(marks, r), r == ':' && strings.HasPrefix(s[i:], "://"), i == 0 && (r == '-' || r == '+' || r == '='):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:
@@ -99,6 +97,14 @@ func escape(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// inCell is escape where no line begins.
+func inCell(s string) string {
+	if s = escape(s); len(s) > 1 && s[0] == '\\' && (s[1] == '-' || s[1] == '+' || s[1] == '=') {
+		return s[1:]
+	}
+	return s
 }
 
 func markdownPairs(b *strings.Builder, r *compare.Report, m *compare.Metric) {
