@@ -205,7 +205,9 @@ func (w *writer) resembling(e entity) entity {
 		return o
 	}
 	words := strings.Fields(strings.TrimPrefix(e.title, "The "))
-	if len(words) < 2 {
+	if !w.exam && w.chance(0.2) {
+		words = w.beginningAlike(words)
+	} else if len(words) < 2 {
 		if w.chance(0.5) && e.kind != "person" {
 			words = append(words, capital(drawn(w, kinds)))
 		} else {
@@ -220,4 +222,12 @@ func (w *writer) resembling(e entity) entity {
 	e.name = strings.Replace(e.name, strings.TrimPrefix(e.title, "The "), title, 1)
 	e.title = title
 	return e
+}
+
+// beginningAlike changes how one of the words ends: Velmar, Velheim.
+func (w *writer) beginningAlike(words []string) []string {
+	i := w.IntN(len(words))
+	r := []rune(words[i])
+	words[i] = string(r[:1+w.IntN(len(r))]) + w.fragment()
+	return words
 }

@@ -119,10 +119,11 @@ func (w *writer) plantAround(x *world, e entity, r relation, hard float64) {
 		draw = w.chineseEntity
 	}
 	more := func() int { return w.IntN(1 + int(2.99*hard)) }
-	if w.chance(0.5 * hard) { // a name like it, and the same relation
+	alike := func() bool { return !w.exam && w.chance(0.3*hard) } // training has more of them
+	if w.chance(0.5*hard) || alike() {                            // a name like it, and the same relation
 		w.add(x, w.resembling(e), []fact{{relation: r, value: w.value(r, e.chinese, false)}}, more())
 	}
-	if w.chance(0.3 * hard) { // a name like it, and something else
+	if w.chance(0.3*hard) || alike() { // a name like it, and something else
 		w.add(x, w.resembling(e), nil, 1+more())
 	}
 	if w.chance(0.25 * hard) { // the name in another document

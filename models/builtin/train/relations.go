@@ -39,13 +39,29 @@ func fill(pattern string, e entity, v string) string {
 
 // word draws a word from a list, or makes one up.
 func (w *writer) word(list []string) string {
-	switch {
-	case w.chance(0.15):
+	if w.chance(0.15) {
 		return w.coined()
-	case !w.exam && w.chance(0.15):
+	}
+	return w.strange(list)
+}
+
+// strange draws a word from a list, and for training often one that nobody
+// knows: what a word does in its sentence is to be told by where it stands and
+// how it ends, not by having been seen there.
+func (w *writer) strange(list []string) string {
+	if !w.exam && w.chance(0.35) {
 		return w.wild()
 	}
 	return drawn(w, list)
+}
+
+// pair draws two forms of a word, as strange does.
+func (w *writer) pair(list [][2]string, inflect func(string) string) [2]string {
+	if !w.exam && w.chance(0.35) {
+		word := w.wild()
+		return [2]string{word, inflect(word)}
+	}
+	return pick(w, list)
 }
 
 // relation draws how one fact is told. linked asks for one whose value is an
@@ -110,8 +126,8 @@ func (w *writer) nounRelation(linked bool) relation {
 func (w *writer) noun() string {
 	n := w.word(nouns)
 	switch {
-	case !w.exam && w.chance(0.05):
-		n = w.wild() + "est " + n
+	case !w.exam && w.chance(0.12):
+		n = w.wild() + pick(w, []string{"est", "al", ""}) + " " + n
 	case w.chance(0.2):
 		n = drawn(w, degrees) + " " + n
 	}
@@ -124,7 +140,7 @@ func (w *writer) noun() string {
 func (w *writer) partRelation() relation {
 	n := w.noun()
 	p := past(w.word(deeds))
-	m := pick(w, measures)
+	m := w.measure()
 	r := relation{
 		key:   n,
 		tell:  []string{"The " + n + " of {e} was " + p + " by {V}.", "{V} " + p + " the " + n + " of {e}."},
@@ -179,7 +195,7 @@ func (w *writer) deedRelation() relation {
 }
 
 func (w *writer) placeRelation() relation {
-	v := pick(w, places)
+	v := w.pair(places, third)
 	prep := pick(w, []string{"in", "in", "in", "on", "near", "at"})
 	return relation{
 		key:   v[0],
@@ -194,7 +210,7 @@ func (w *writer) placeRelation() relation {
 
 func (w *writer) eventRelation() relation {
 	v := drawn(w, events)
-	if w.chance(0.2) {
+	if w.chance(0.2) || !w.exam && w.chance(0.3) {
 		v = past(w.word(deeds))
 	}
 	if w.chance(0.5) {
@@ -233,6 +249,9 @@ func (w *writer) actRelation() relation {
 
 func (w *writer) stateRelation() relation {
 	s := drawn(w, states)
+	if !w.exam && w.chance(0.35) {
+		s = past(w.wild()) + " " + pick(w, []string{"by", "with", "to", "for", "in", "on", "of", "after"})
+	}
 	return relation{
 		key:   s,
 		tell:  []string{"{E} is " + s + " {V}."},
@@ -243,8 +262,17 @@ func (w *writer) stateRelation() relation {
 	}
 }
 
+// measure draws an adjective with its unit.
+func (w *writer) measure() [2]string {
+	m := w.pair(measures, func(string) string { return pick(w, measures)[1] })
+	if !w.exam && w.chance(0.1) {
+		m[1] = w.wild() + "s"
+	}
+	return m
+}
+
 func (w *writer) measureRelation() relation {
-	m := pick(w, measures)
+	m := w.measure()
 	return relation{
 		key:   m[0],
 		tell:  []string{"{E} is {V} " + m[0] + "."},
@@ -257,6 +285,9 @@ func (w *writer) measureRelation() relation {
 
 func (w *writer) countRelation() relation {
 	n := drawn(w, counted)
+	if !w.exam && w.chance(0.35) {
+		n = w.wild() + "s"
+	}
 	return relation{
 		key:   n,
 		tell:  []string{"{E} has {V} " + n + ".", "There are {V} " + n + " in {e}."},
@@ -269,7 +300,7 @@ func (w *writer) countRelation() relation {
 
 // kinRelation says what an entity is, and where.
 func (w *writer) kinRelation() relation {
-	k := drawn(w, kinds)
+	k := w.strange(kinds)
 	if w.chance(0.5) {
 		return relation{
 			key:   "kind",

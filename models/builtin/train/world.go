@@ -131,11 +131,11 @@ func (w *writer) relationFor(e entity, linked bool) relation {
 // adorned lets a sentence go on after its fact, now and then.
 func (w *writer) adorned(s string) string {
 	bare, ok := strings.CutSuffix(s, ".")
-	if !ok || !w.chance(0.08) {
+	if !ok || !w.chance(0.08) && (w.exam || !w.chance(0.12)) {
 		return capital(s)
 	}
 	return capital(bare) + pick(w, []string{", to everybody's surprise.", ", they say.", " to this day.", " since " + w.date() + ".",
-		", according to the " + drawn(w, nouns) + ".", " and is proud of it.", ", not far from " + w.coinedName() + "."})
+		", according to the " + w.strange(nouns) + ".", " and is proud of it.", ", not far from " + w.coinedName() + "."})
 }
 
 // search does what the real search does, near enough: documents with rare words
