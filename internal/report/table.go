@@ -105,8 +105,10 @@ func (f finding) words() string {
 		return "cannot tell: the tests disagree"
 	case few != nil && few.Needed > 0:
 		return "cannot tell: about " + plural(few.Needed, "item") + " needed"
+	case few != nil && few.Detectable >= 1:
+		return "cannot tell: too few items"
 	case few != nil:
-		return "no difference seen"
+		return "no difference of " + number(few.Detectable, compare.Share) + " points seen"
 	}
 	return "no difference shown"
 }

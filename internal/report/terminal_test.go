@@ -125,7 +125,8 @@ func TestFindings(t *testing.T) {
 		{0.2, p(0.01), p(0.2), false, nil, -1, "cannot tell: the tests disagree"},
 		{0.2, p(0.06), p(0.02), false, nil, -1, "no difference shown"},
 		{0.2, p(0.2), p(0.2), false, &compare.TooFew{Needed: 12345}, -1, "cannot tell: about 12\u202f345 items needed"},
-		{0, p(1), p(1), false, &compare.TooFew{}, -1, "no difference seen"},
+		{0, p(1), p(1), false, &compare.TooFew{Detectable: 0.0391}, -1, "no difference of 3.9 points seen"},
+		{0, p(1), p(1), false, &compare.TooFew{Detectable: 1}, -1, "cannot tell: too few items"},
 		{0.2, nil, nil, false, nil, -1, "no difference shown"},
 	} {
 		test := compare.Test{Metric: "m", Difference: compare.Interval{Interval: stats.Interval{Estimate: c.difference}}, Holm: c.holm, TooFew: c.few}

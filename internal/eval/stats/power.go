@@ -27,11 +27,12 @@ func ItemsNeeded(differing, difference float64) int {
 }
 
 // Detectable is the smallest difference in accuracy that n items show with a
-// power of 0.80 where the configurations differ on a share of them; 1 where not
-// even the largest would be shown. It is the inverse of ItemsNeeded.
+// power of 0.80 where the configurations differ on a share of them, or on as
+// many as that difference takes; 1 where no smaller one would be shown. It is the
+// inverse of ItemsNeeded.
 func Detectable(n int, differing float64) float64 {
-	low, high := 0.0, min(max(differing, 0), 1)
-	if high == 0 || ItemsNeeded(high, high) > n {
+	low, high := 0.0, 1.0
+	if ItemsNeeded(differing, 1) > n {
 		return 1
 	}
 	for range 60 { // halving is exact to the last bit

@@ -182,6 +182,13 @@ func TestItemsNeeded(t *testing.T) {
 			t.Errorf("Detectable(%d, %v) = %v", g.Needed, g.Differing, at)
 		}
 	}
+	// Where the configurations never differed so far, a difference is one of items
+	// that begin to: 7.8 of them, at this power.
+	for n, want := range map[int]float64{3: 1, 4: 1, 20: 0.348, 200: 0.0385} {
+		if got := Detectable(n, 0); math.Abs(got-want) > 0.02*want {
+			t.Errorf("Detectable(%d, 0) = %v, want about %v", n, got, want)
+		}
+	}
 	for _, c := range []struct {
 		a, b, items int
 		few         bool
