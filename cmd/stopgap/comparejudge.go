@@ -14,7 +14,8 @@ import (
 	"stopgap/runner"
 )
 
-// A referee is the model that judges, and its name.
+// A referee is the model that judges, and what its verdicts are kept under: its
+// name and the format it is asked in, as configurations are named.
 type referee struct {
 	kit  *kit
 	name string
@@ -49,7 +50,7 @@ func (a *app) judgeFor(ctx context.Context, s *settings, f compareFlags, board *
 		}
 		return nil, err
 	}
-	return &referee{k, modelName(k)}, nil
+	return &referee{k, k.runner.Format.Name + "@" + modelName(k)}, nil
 }
 
 // ask asks the judge's model.

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,6 +24,7 @@ import (
 	"stopgap/internal/research/article"
 	"stopgap/internal/research/bank"
 	"stopgap/internal/trace"
+	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/template"
 )
@@ -217,11 +220,21 @@ func (f researchFlags) settings(s *settings, k *kit, scripts research.Scripts) m
 	for name, d := range map[string]time.Duration{"--plan-time": f.limits.Plan.Time, "--write-time": f.limits.Write.Time} {
 		out[name] = d.String()
 	}
-	if seed := s.sampling.Seed; seed != nil {
-		out["--seed"] = strconv.Itoa(*seed)
+	out["--embed"], out["--search-engine"] = masked(s.embed), s.searchEngine
+	out["--strict"], out["--calls-in-think"] = strconv.FormatBool(s.strict), s.callsInThink
+	maps.Copy(out, samplingFlags(s.sampling))
+	return out
+}
+
+// samplingFlags are the settings of a sampling by their flags.
+func samplingFlags(s models.Sampling) map[string]string {
+	var set map[string]json.Number
+	if b, err := json.Marshal(s); err == nil {
+		_ = json.Unmarshal(b, &set) // a Sampling is numbers
 	}
-	if t := s.sampling.Temperature; t != nil {
-		out["--temperature"] = strconv.FormatFloat(*t, 'g', -1, 64)
+	out := map[string]string{}
+	for name, n := range set {
+		out["--"+strings.ReplaceAll(name, "_", "-")] = n.String()
 	}
 	return out
 }

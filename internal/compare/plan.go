@@ -39,7 +39,7 @@ type Plan struct {
 	// data. Baseline is a place in Members.
 	Primary  string `json:"primary,omitempty"`
 	Baseline int    `json:"baseline"`
-	// Judge names the model that judges answers; empty for none.
+	// Judge names the format and the model that judge answers; empty for none.
 	Judge   string   `json:"judge,omitempty"`
 	Members []Member `json:"configurations"`
 }

@@ -35,7 +35,8 @@ type Report struct {
 	Baseline int `json:"baseline"`
 	// Bootstrap is how the intervals were drawn.
 	Bootstrap Bootstrap `json:"bootstrap"`
-	// Judge names the model that judged answers, empty where none did.
+	// Judge names the format and the model that judged answers, empty where none
+	// did.
 	Judge string `json:"judge,omitempty"`
 	// Metrics are those that at least one configuration has a score of, in the
 	// order in which they are shown.
