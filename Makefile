@@ -27,7 +27,7 @@ demo-ollama: build ## ask a real Ollama a question over docs/demo/corpus (sets e
 
 .PHONY: test
 test: lint jinja sandbox chromium documents ollama tokenizers cross exam ## vet, staticcheck, all tests with -race, on the real Ollama
-	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 STOPGAP_REQUIRE_POPPLER=1 STOPGAP_COMPARE=200 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 60m ./...
+	$(ON_OLLAMA) STOPGAP_REQUIRE_BWRAP=1 STOPGAP_REQUIRE_CHROMIUM=1 STOPGAP_REQUIRE_POPPLER=1 STOPGAP_COMPARE=200 PYTHONPATH=$(CURDIR)/$(BUILD)/python $(GO) test -race -timeout 80m ./...
 	@if [ -f $(BUILD)/libtokenizers.a ]; then set -ex; \
 		$(GO) vet $(TAGGED); $(GO) tool staticcheck -tags hftokenizers $(TOKENIZER); $(GO) test -timeout 30m $(TAGGED); \
 	else echo "tokenizers: build/libtokenizers.a is not there: SentencePiece, WordPiece and Hugging Face's own ids are not tested"; fi
