@@ -43,7 +43,7 @@ func (p *terminal) resize(width int) {
 	}
 }
 
-var workerLineShown = regexp.MustCompile(`(?m)^\x1b\[K  1 [0-9.]+s · a #1 · `)
+var workerLineShown = regexp.MustCompile(`(?m)^\x1b\[K  1 [0-9.]+s · [ab] #1 · `)
 
 // TestTerminalBatch: the bar and the workers' lines fit the terminal and go away;
 // a terminal that changes its width meanwhile ends as clean.

@@ -90,6 +90,9 @@ func (w *writer) wild() string {
 		return string(b)
 	}
 	s := w.fragment() + w.fragment()
+	if w.chance(0.25) { // begins like a word of the prompts, which nothing else is like
+		return pick(w, prompted) + w.fragment()
+	}
 	if w.chance(0.2) { // begins like a word that is everywhere else: offer, hero, isle
 		s = pick(w, little) + w.fragment()
 	}
@@ -100,6 +103,18 @@ func (w *writer) wild() string {
 }
 
 var little = strings.Fields("a an as at be by do for has have he her his how i in is it its not of on one she so the to two up was what where who with")
+
+// prompted are words of the prompts that are tokens of their own: without
+// them nothing would ever have them to copy, and a model cannot copy a token
+// that it never wrote. Only beginnings of longer words, as some of them are
+// among what the exam asks.
+var prompted = strings.Fields(`access action answer archive argument arithmetic assist before best between bracket
+ calculate call care cite clear come current day detail direct document everybody example external fact few final find
+ first follow format found function further give help hit illustration inform input interact know knowledge lack later
+ like line list long make man many match memory more name near need new now object old one open own person place proud
+ provide query question read reason recent repeat researcher result return score search several short sign square
+ stand surprise tag take tell text thing think time title today tool top translate use user want weather word work
+ write year zero`)
 
 // fragment is a part of a word, of two to five letters.
 func (w *writer) fragment() string {
