@@ -97,8 +97,7 @@ func (b *Batch) lastRun(r Result) (*trace.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := rolloutJournal{runs: runs}
-	i := j.last()
+	i := trace.Last(runs)
 	if i < 0 || !runs[i].Ended() {
 		return nil, errNoRun
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -23,11 +22,11 @@ import (
 func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 	name := JournalName(j.Item, j.Rollout)
 	file := filepath.Join(w.Dir, filepath.FromSlash(name))
-	jn, err := openJournal(file)
+	jn, err := trace.OpenJournal(file)
 	if err != nil {
 		return Result{}, &FolderError{w.Dir, err}
 	}
-	defer jn.close()
+	defer func() { _ = jn.Close() }() // its error stands in Err
 	item := &w.Data.Items[j.item]
 	r := *s.Runner
 	seed := j.Seed
@@ -42,8 +41,8 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 		}
 		return res
 	}
-	if o, ok := jn.outcome(); ok {
-		made, err := madeCalls(&jn.runs[jn.last()])
+	if o, ok := ended(jn.Runs); ok {
+		made, err := madeCalls(&jn.Runs[trace.Last(jn.Runs)])
 		return result(o, made, err), nil
 	}
 	if equipped != nil {
@@ -54,11 +53,11 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 	// then it is ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.left))
 	defer cancel()
-	stop := context.AfterFunc(w.left, func() { jn.close(); cancel() })
+	stop := context.AfterFunc(w.left, func() { _ = jn.Close(); cancel() })
 	defer stop()
 
 	p := &player{work: w, worker: worker, calls: r.CallsEnd}
-	i := jn.unfinished()
+	i := jn.Unfinished()
 	w.events <- Started{worker, j, task.Question, s.Name, i >= 0}
 	var o runner.Outcome
 	if i >= 0 {
@@ -66,30 +65,23 @@ func (w *work) rollout(worker int, j Job, s *Server) (Result, error) {
 		if r.Tools != nil {
 			live.Tools, live.Approve = r.Tools.Tools(), r.Tools.Options().Approve
 		}
-		o, err = p.follow(trace.NewDeck(jn.runs).Resume(ctx, jn.w, i, live))
-		if unplayable(err) {
+		o, err = p.follow(trace.NewDeck(jn.Runs).Resume(ctx, jn.Writer, i, live))
+		if trace.Unplayable(err) {
 			w.events <- Anew{worker, j, err.Error()}
 			i, p.made = -1, nil
 		}
 	}
-	jn.runs = nil // they are as large as the run
+	jn.Runs = nil // they are as large as the run
 	if i < 0 {
-		o, err = p.follow(jn.w.Run(ctx, s.About, &r, task))
+		o, err = p.follow(jn.Run(ctx, s.About, &r, task))
 	}
-	switch fault := jn.w.Err(); {
+	switch fault := jn.Err(); {
 	case w.left.Err() != nil && (fault != nil || o.Termination == "" || o.Termination == runner.TermCancelled):
 		return Result{}, ErrLeft
 	case fault != nil:
 		return Result{}, &FolderError{w.Dir, bare(fault)}
 	}
 	return result(o, p.made, err), err
-}
-
-// unplayable reports whether a journal cannot be gone on with: another version
-// wrote it, or it is not whole.
-func unplayable(err error) bool {
-	return is[*trace.DivergedError](err) || is[*trace.HeaderError](err) || is[*trace.RecordError](err) ||
-		is[*trace.ToolError](err) || is[*trace.ContinuesError](err)
 }
 
 // A player follows a run.
@@ -151,69 +143,14 @@ func (p *player) move(turn int, doing string, long bool) {
 	p.tell(Moved{p.worker, turn, doing, p.pieces})
 }
 
-// A rolloutJournal is the journal of a rollout. A rollout that was made again
-// has several runs in it, of which the last one counts.
-type rolloutJournal struct {
-	w    *trace.Writer
-	runs []trace.Run
-}
-
-// openJournal opens a journal. One that is damaged is put aside: it is told by
-// nobody what stood there.
-func openJournal(file string) (*rolloutJournal, error) {
-	w, err := trace.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	j := &rolloutJournal{w: w}
-	info, err := os.Stat(file)
-	if err == nil && (info.Size() == 0 || !info.Mode().IsRegular()) {
-		return j, nil
-	}
-	if err == nil {
-		j.runs, err = trace.ReadFile(file)
-	}
-	if !is[*trace.FormatError](err) {
-		return j, err
-	}
-	j.runs = nil
-	_ = w.Close() // nothing was written
-	if err := os.Rename(file, file+".damaged"); err != nil {
-		return nil, err
-	}
-	j.w, err = trace.Open(file)
-	return j, err
-}
-
-// close puts the journal on the disk. It may be called again.
-func (j *rolloutJournal) close() { _ = j.w.Close() } // its error stands in w.Err
-
-// last is the last run that has a header, nil for none.
-func (j *rolloutJournal) last() int {
-	for i := len(j.runs) - 1; i >= 0; i-- {
-		if j.runs[i].Header.ID != "" { // else its header was cut off
-			return i
-		}
-	}
-	return -1
-}
-
-// unfinished is the run that may be gone on with, -1 for none.
-func (j *rolloutJournal) unfinished() int {
-	if i := j.last(); i >= 0 && !j.runs[i].Ended() {
-		return i
-	}
-	return -1
-}
-
-// outcome is that of a run that has its end, and is a result: its process was
+// ended gives the outcome of a run that has its end, and is a result: its process was
 // killed before the ledger had it.
-func (j *rolloutJournal) outcome() (runner.Outcome, bool) {
-	i := j.last()
-	if i < 0 || !j.runs[i].Ended() {
+func ended(runs []trace.Run) (runner.Outcome, bool) {
+	i := trace.Last(runs)
+	if i < 0 || !runs[i].Ended() {
 		return runner.Outcome{}, false
 	}
-	o, ok := outcomeOf(&j.runs[i])
+	o, ok := outcomeOf(&runs[i])
 	return o, ok && o.Error == "" && o.Termination != runner.TermCancelled
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -38,22 +37,21 @@ type part struct {
 // run makes a leg, goes on with it, or reads what became of it.
 func (s *state) run(p part) (ending, error) {
 	s.leg++
-	j, err := openJournal(s.folder.journal(s.leg, p.phase))
+	j, err := trace.OpenJournal(s.folder.journal(s.leg, p.phase))
 	if err != nil {
 		return ending{}, &FolderError{s.folder.path, bare(err)}
 	}
-	defer j.close()
+	defer func() { _ = j.Close() }() // its error stands in Err
 	task := runner.Task{Question: s.Question, Date: s.Date, Texts: p.texts}
-	last := j.last()
+	last := lastRun(j)
 	if last != nil && !same(last.Header, p.script, task) {
-		j.close()
+		_ = j.Close() // what it holds is forgotten
 		if err := s.folder.forget(s.leg); err != nil {
 			return ending{}, &FolderError{s.folder.path, bare(err)}
 		}
-		if j, err = openJournal(s.folder.journal(s.leg, p.phase)); err != nil {
+		if j, err = trace.OpenJournal(s.folder.journal(s.leg, p.phase)); err != nil {
 			return ending{}, &FolderError{s.folder.path, bare(err)}
 		}
-		defer j.close()
 		last = nil
 	}
 	whole := last != nil && s.whole(last, p)
@@ -68,6 +66,14 @@ func (s *state) run(p part) (ending, error) {
 		return ending{}, err
 	}
 	return s.play(j, r, task, p)
+}
+
+// lastRun is the run of a leg that counts, nil for none.
+func lastRun(j *trace.Journal) *trace.Run {
+	if i := trace.Last(j.Runs); i >= 0 {
+		return &j.Runs[i]
+	}
+	return nil
 }
 
 // same reports whether a journal is of a leg: it was asked the same in the same
@@ -96,33 +102,26 @@ func (s *state) runner(p part) (*runner.Runner, error) {
 
 // play makes a leg, or goes on with it. The journal is closed before the leg is
 // ended by ctx, so that it is left as a kill would leave it.
-func (s *state) play(j *journal, r *runner.Runner, task runner.Task, p part) (ending, error) {
+func (s *state) play(j *trace.Journal, r *runner.Runner, task runner.Task, p part) (ending, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	leave := func() { j.close(); cancel() }
+	leave := func() { _ = j.Close(); cancel() }
 	stop := context.AfterFunc(s.ctx, leave)
 	defer stop()
 	s.reading.set(leave)
 	about := s.About
 	about.Format, about.Text = p.script.Name, p.script.Text
-	if i := j.unfinished(); i >= 0 {
+	if i := j.Unfinished(); i >= 0 {
 		before := s.snapshot()
 		live := trace.Live{Model: r.Model, Tools: p.tools, Version: about.Version, CountTokens: r.CountTokens}
-		end, err := s.follow(trace.NewDeck(j.runs).Resume(ctx, j.w, i, live), p)
-		if !unplayable(err) {
+		end, err := s.follow(trace.NewDeck(j.Runs).Resume(ctx, j.Writer, i, live), p)
+		if !trace.Unplayable(err) {
 			return s.played(j, end, err)
 		}
 		s.restore(before)
 	}
-	end, err := s.follow(j.w.Run(ctx, about, r, task), p)
+	end, err := s.follow(j.Run(ctx, about, r, task), p)
 	return s.played(j, end, err)
-}
-
-// unplayable reports whether a journal cannot be gone on with: another version
-// wrote it, or it is not whole.
-func unplayable(err error) bool {
-	return is[*trace.DivergedError](err) || is[*trace.HeaderError](err) || is[*trace.RecordError](err) ||
-		is[*trace.ToolError](err) || is[*trace.ContinuesError](err) || errors.Is(err, trace.ErrCounter)
 }
 
 func is[T error](err error) bool {
@@ -131,9 +130,9 @@ func is[T error](err error) bool {
 }
 
 // played tells what ended a leg that cannot go on.
-func (s *state) played(j *journal, end ending, err error) (ending, error) {
+func (s *state) played(j *trace.Journal, end ending, err error) (ending, error) {
 	failed := s.reading.set(nil)
-	switch fault := j.w.Err(); {
+	switch fault := j.Err(); {
 	case errors.Is(err, errLeft):
 		return end, err
 	case s.ctx.Err() != nil:
@@ -228,60 +227,4 @@ func (r *reading) fail(err error) {
 		r.err = err
 		r.leave()
 	}
-}
-
-// A journal is that of a leg. A leg that was made again has several runs in it,
-// of which the last one counts.
-type journal struct {
-	w    *trace.Writer
-	runs []trace.Run
-}
-
-// openJournal opens a journal. One that is damaged is put aside.
-func openJournal(file string) (*journal, error) {
-	w, err := trace.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	j := &journal{w: w}
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > 0 && info.Mode().IsRegular() {
-		j.runs, err = trace.ReadFile(file)
-	}
-	if !is[*trace.FormatError](err) {
-		return j, err
-	}
-	j.runs = nil
-	_ = w.Close() // nothing was written
-	if err := os.Rename(file, file+".damaged"); err != nil {
-		return nil, err
-	}
-	j.w, err = trace.Open(file)
-	return j, err
-}
-
-// close puts the journal on the disk. It may be called again.
-func (j *journal) close() { _ = j.w.Close() } // its error stands in w.Err
-
-// last is the last run that has a header, nil for none.
-func (j *journal) last() *trace.Run {
-	for i := len(j.runs) - 1; i >= 0; i-- {
-		if j.runs[i].Header.ID != "" { // else its header was cut off
-			return &j.runs[i]
-		}
-	}
-	return nil
-}
-
-// unfinished is the run that may be gone on with, -1 for none.
-func (j *journal) unfinished() int {
-	for i := len(j.runs) - 1; i >= 0; i-- {
-		if j.runs[i].Header.ID != "" {
-			if j.runs[i].Ended() {
-				return -1
-			}
-			return i
-		}
-	}
-	return -1
 }
