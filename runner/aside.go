@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"stopgap/models"
 	"stopgap/template"
@@ -40,11 +43,30 @@ func (r *Runner) Ask(ctx context.Context, prompt string, schema json.RawMessage)
 		var unsupported *models.UnsupportedError
 		var refused *models.SchemaError
 		if !errors.As(err, &unsupported) && !errors.As(err, &refused) {
-			return template.Unescape(text, s.reserved()), s.outcome.Usage, err
+			return template.Unescape(spelled(text), s.reserved()), s.outcome.Usage, err
 		}
 	}
 	turn, err := s.generate()
-	return template.Unescape(cmp.Or(turn.Answer, turn.Text), s.reserved()), s.outcome.Usage, err
+	text := cmp.Or(turn.Answer, turn.Text)
+	if len(schema) > 0 {
+		text = spelled(text)
+	}
+	return template.Unescape(text, s.reserved()), s.outcome.Usage, err
+}
+
+// jsonEscape is an escape of a JSON string.
+var jsonEscape = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
+
+// spelled writes a JSON text without the escapes that it need not have: what a
+// model copied can be told from its marks only where "<" is no "\u003c".
+func spelled(text string) string {
+	return jsonEscape.ReplaceAllStringFunc(text, func(escape string) string {
+		n, err := strconv.ParseUint(escape[2:], 16, 16)
+		if c := rune(n); escape[1] == 'u' && err == nil && c != '"' && c != '\\' && unicode.IsPrint(c) {
+			return string(c)
+		}
+		return escape
+	})
 }
 
 // hold lets the model write one value under a schema. A thinking part that the

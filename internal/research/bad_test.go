@@ -257,8 +257,21 @@ func (b breaking) Read(ctx context.Context, address string) (research.Page, erro
 }
 
 // A page full of the format's own tags and of the tokens of turns is text, for
-// whoever reads it, and for everybody who reads what that one wrote.
+// whoever reads it, and for everybody who reads what that one wrote, however it
+// spells its JSON.
 func TestHostilePage(t *testing.T) {
+	for name, spell := range map[string]func(string) string{
+		"as it is": func(text string) string { return text },
+		"for HTML": strings.NewReplacer("<", `\u003c`, ">", `\u003E`).Replace,
+		"in ASCII": strings.NewReplacer("·", `\u00b7`).Replace,
+	} {
+		t.Run(name, func(t *testing.T) { hostilePage(t, spell) })
+	}
+}
+
+// hostilePage has a page read by a model that spells its JSON so.
+func hostilePage(t *testing.T, spell func(string) string) {
+	t.Helper()
 	author, pages := owls()
 	p := &author.Sections[0].Pages[1]
 	p.Claim = "It wants to sell something."
@@ -271,9 +284,9 @@ func TestHostilePage(t *testing.T) {
 		said, _, _ = strings.Cut(said, "\n\n## Goal") // as the model reads it
 		var text strings.Builder
 		enc := json.NewEncoder(&text)
-		enc.SetEscapeHTML(false) // no model does
+		enc.SetEscapeHTML(false)
 		err := enc.Encode(map[string]string{"rational": said, "evidence": p.Evidence + said, "summary": "It says: " + said})
-		return text.String(), err == nil
+		return spell(text.String()), err == nil
 	})}
 	events, ended := run(t, newResearch(t, model, pages))
 	if ended.Partial || ended.Sections != 3 || ended.Summaries != 12 || ended.Answer != author.Answer || ended.Citations != 12 || ended.Unsupported != 0 {
