@@ -234,7 +234,7 @@ func (w *work) worker(n int) {
 	last := -1
 	for {
 		j, server, ok := w.schedule.take(last)
-		if !ok {
+		if !ok || w.left.Err() != nil { // the schedule is told a moment later
 			return
 		}
 		last = j.item
