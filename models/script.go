@@ -12,7 +12,7 @@ import (
 
 // A Script says what a scripted model writes. As a file it is YAML:
 //
-//	name: weather          # optional
+//	name: weather          # optional; else the file names it
 //	context: 4096          # pieces that fit; optional, then there is no limit
 //	turns:
 //	  - text: "<think>I should look it up.</think>\n<tool_call>…</tool_call>"

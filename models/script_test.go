@@ -180,3 +180,25 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// Two scripts are two models: a file without a name has that of the file.
+func TestScriptNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range [][3]string{
+		{"a.yaml", "turns: [{text: A}]", "script:a.yaml"},
+		{"b.yaml", "turns: [{text: B}]", "script:b.yaml"},
+		{"c.yaml", "name: weather\nturns: [{text: C}]", "weather"},
+	} {
+		path := filepath.Join(dir, c[0])
+		if err := os.WriteFile(path, []byte(c[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Open("script:"+path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := m.(Describer).Describe(t.Context()); err != nil || info.Model != c[2] || info.Ref != "script:"+path {
+			t.Errorf("%s: %+v, %v", c[0], info, err)
+		}
+	}
+}

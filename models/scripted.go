@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ func (s *Script) Open(opts Options) Model {
 	return &scripted{script: s, name: name, ref: "script:" + name, opts: opts.withDefaults()}
 }
 
+// openScript opens a script's file. Without a name of its own its file gives it
+// one: results of two scripts are never taken for those of one model.
 func openScript(path string, opts Options) (Model, error) {
 	s, err := LoadScript(path)
 	if err != nil {
@@ -34,6 +37,9 @@ func openScript(path string, opts Options) (Model, error) {
 	}
 	m := s.Open(opts).(*scripted)
 	m.ref = "script:" + path
+	if s.Name == "" {
+		m.name = "script:" + filepath.Base(filepath.ToSlash(path))
+	}
 	return m, nil
 }
 
