@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"stopgap/internal/batch"
@@ -28,7 +30,7 @@ type Comparison struct {
 	Primary        string // a key of Primaries; empty leaves it to the data
 	Baseline       int    // a place in Configurations
 	Patience       time.Duration
-	JudgedBy       string // the judge's name; empty for no judge
+	JudgedBy       string // the judge's name; empty for the one whose verdicts the folder has, if any
 
 	plan    *Plan
 	ledgers []*batch.Ledger
@@ -97,6 +99,7 @@ func (c *Comparison) Open() error {
 		err = vacant(c.Dir)
 	case err == nil:
 		err = p.follows(before)
+		p.Judge = cmp.Or(p.Judge, before.Judge)
 	}
 	if err != nil {
 		return &FolderError{c.Dir, err}
@@ -154,8 +157,8 @@ func vacant(dir string) error {
 	case err != nil:
 		return pathless(err)
 	}
-	for _, e := range list {
-		if e.Name() != runsFolder { // a comparison that was killed at once
+	for _, e := range list { // but for what a comparison leaves that was killed at once
+		if e.Name() != runsFolder && !strings.HasPrefix(e.Name(), planNew) {
 			return fmt.Errorf("it has other things in it (%s), and %w", e.Name(), ErrNone)
 		}
 	}

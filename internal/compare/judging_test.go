@@ -95,6 +95,40 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A comparison that goes on without its judge shows the verdicts that it has.
+func TestJudgeIsKept(t *testing.T) {
+	make := func(dir, judge string) *Comparison {
+		c := asking(dir, 1, cities, candidate(t, "idle", clerk{script: idle}))
+		c.JudgedBy = judge
+		return c
+	}
+	dir := t.TempDir()
+	c := make(dir, "sage")
+	compared(t, c)
+	store, err := judge.OpenStore(c.Verdicts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, err := range c.Judge(t.Context(), &judge.Judge{Model: "sage", Store: store, Ask: func(context.Context, string, json.RawMessage) (string, error) {
+		return `{"verdict": "correct"}`, nil
+	}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := text(t, report(t, dir))
+	if got := text(t, compared(t, make(dir, ""))); got != want || !strings.Contains(want, `"judge": "sage"`) {
+		t.Errorf("without the judge:\n%s\nwith it:\n%s", got, want)
+	}
+	if r := compared(t, make(dir, "oracle")); r.Judge != "oracle" || r.Metric(judged) != nil {
+		t.Errorf("another judge has the verdicts of the first: %s", text(t, r))
+	}
+	if r := compared(t, make(t.TempDir(), "")); r.Judge != "" {
+		t.Errorf("the judge is %q", r.Judge)
+	}
+}
+
 // Who leaves the judging leaves nothing behind.
 func TestJudgingLeft(t *testing.T) {
 	c := asking(t.TempDir(), 1, cities, candidate(t, "diligent", clerk{script: diligent}))

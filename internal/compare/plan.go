@@ -20,6 +20,9 @@ import (
 // PlanName is the file that says what a folder compares.
 const PlanName = "compare.json"
 
+// planNew begins the names of plans that are being written.
+const planNew = PlanName + "."
+
 const planVersion = 1
 
 // A Plan is what a comparison is of. The folder keeps the last one that was
@@ -139,7 +142,7 @@ func (p *Plan) write(dir string) error {
 	if err := enc.Encode(p); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, PlanName+".*")
+	f, err := os.CreateTemp(dir, planNew+"*")
 	if err != nil {
 		return pathless(err)
 	}

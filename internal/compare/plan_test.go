@@ -70,6 +70,20 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A kill while the first plan is written leaves a folder that can be gone on with.
+func TestKilledAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, runsFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, planNew+"123"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := compared(t, asking(dir, 1, cities, candidate(t, "a", clerk{script: idle}))); len(r.Items) != len(cities) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Two processes never make the same comparison.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
