@@ -3,12 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"stopgap/internal/research"
 	"stopgap/runner"
@@ -19,9 +15,7 @@ import (
 // done, and the outline as it grows, which are drawn over and over. What has
 // been done stands above them.
 type researchBoard struct {
-	mu      sync.Mutex
-	w       io.Writer
-	screen  screen
+	board
 	began   time.Time
 	phase   research.Phase
 	moved   research.Moved
@@ -30,52 +24,14 @@ type researchBoard struct {
 	outline research.OutlineChanged
 	written []string // the titles of the sections
 	past    researchPast
-	drawn   []int // the columns of the lines that stand there now
-	waiting strings.Builder
-	end     chan struct{}
-	ended   sync.WaitGroup
 }
 
 // newResearchBoard starts a board. Close ends it.
 func newResearchBoard(w io.Writer, s screen) *researchBoard {
-	b := &researchBoard{w: w, screen: s, end: make(chan struct{})}
-	b.ended.Go(func() {
-		tick := time.NewTicker(frameTime)
-		defer tick.Stop()
-		for {
-			select {
-			case <-b.end:
-				return
-			case <-tick.C:
-				b.mu.Lock()
-				if b.phase != "" {
-					b.draw()
-				}
-				b.mu.Unlock()
-			}
-		}
-	})
+	b := &researchBoard{board: board{w: w, screen: s, first: bold, others: dim}}
+	b.lines = b.frame
+	b.start()
 	return b
-}
-
-// Write tells something above the lines.
-func (b *researchBoard) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waiting.Write(p)
-	if b.phase == "" { // nothing is drawn yet
-		b.tell()
-	}
-	return len(p), nil
-}
-
-// tell writes what waits, as far as its lines are whole.
-func (b *researchBoard) tell() {
-	text := b.waiting.String()
-	n := strings.LastIndexByte(text, '\n') + 1
-	b.waiting.Reset()
-	b.waiting.WriteString(text[n:])
-	fmt.Fprint(b.w, strings.ReplaceAll(text[:n], "\n", "\x1b[K\n")) // standard error has nowhere to report to
 }
 
 // Event shows one event.
@@ -129,39 +85,12 @@ func (b *researchBoard) ran(ev runner.Event) {
 	}
 }
 
-// draw writes what waits, and the lines anew below it.
-func (b *researchBoard) draw() {
-	b.clear()
-	b.tell()
-	attribute := bold
-	for _, l := range b.lines() {
-		l = b.screen.fit(l, 1)
-		fmt.Fprint(b.w, "\x1b[K"+b.screen.paint(attribute, l)+"\n")
-		b.drawn = append(b.drawn, cells(l))
-		attribute = dim
-	}
-}
-
-// clear goes to the first of the lines that are drawn and takes them away. In a
-// terminal that has become narrower since, a line takes several.
-func (b *researchBoard) clear() {
-	if len(b.drawn) == 0 {
-		return
-	}
-	up, width := 0, b.screen.width()
-	for _, n := range b.drawn {
-		up++
-		if width != plain && n > width {
-			up += (n - 1) / width
-		}
-	}
-	fmt.Fprintf(b.w, "\r\x1b[%dA\x1b[J", up)
-	b.drawn = b.drawn[:0]
-}
-
-// lines are how far the research is and its outline, as far as the terminal is
+// frame is how far the research is and its outline, as far as the terminal is
 // high enough.
-func (b *researchBoard) lines() []string {
+func (b *researchBoard) frame() []string {
+	if b.phase == "" {
+		return nil
+	}
 	out := []string{b.status(), "  " + printable(inOneLine(b.doing))}
 	if b.outline.Outline == "" {
 		return out
@@ -233,31 +162,4 @@ func (b *researchBoard) status() string {
 		parts = append(parts, inSeconds(time.Since(b.began)))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// height is that of the terminal, in lines.
-func (b *researchBoard) height() int {
-	if f, ok := b.w.(*os.File); ok {
-		if _, h, err := term.GetSize(int(f.Fd())); err == nil && h > 0 {
-			return h
-		}
-	}
-	return 24
-}
-
-// Close draws a last time what has been told, without the lines. It may be
-// called again.
-func (b *researchBoard) Close() {
-	b.mu.Lock()
-	select {
-	case <-b.end:
-		b.mu.Unlock()
-		return
-	default:
-		close(b.end)
-	}
-	b.clear()
-	b.tell()
-	b.mu.Unlock()
-	b.ended.Wait()
 }
