@@ -2,19 +2,46 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stopgap/internal/research/researchtest"
 )
 
-// slowModel answers at some words a second, the first word after a while.
-const slowModel = `turns: [{text: "one two three four five six seven eight", delay: 60ms}]`
+// held is a model that answers so many requests at once, and the others when it
+// is let go: what a test does meanwhile may take as long as it likes.
+func held(a researchtest.Author, first int32) (waits researchtest.Author, letGo func()) {
+	var asked atomic.Int32
+	free := make(chan struct{})
+	waits = func(ctx context.Context, prompt string) (string, error) {
+		if asked.Add(1) > first {
+			select {
+			case <-free:
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
+		return a(ctx, prompt)
+	}
+	return waits, sync.OnceFunc(func() { close(free) })
+}
+
+// heldModel is a held model that always says the same.
+func heldModel(t *testing.T, first int32) (model string, letGo func()) {
+	t.Helper()
+	a, letGo := held(func(context.Context, string) (string, error) { return "one two three four five six seven eight", nil }, first)
+	return a.Serve(t), letGo
+}
 
 // questionsFile has three questions.
 func questionsFile(t *testing.T) string {
@@ -43,15 +70,17 @@ func (p *terminal) resize(width int) {
 	}
 }
 
-var workerLineShown = regexp.MustCompile(`(?m)^\x1b\[K  1 [0-9.]+s · [ab] #1 · `)
+var workerLineShown = regexp.MustCompile(`(?m)^\x1b\[K  1 [0-9ms.]+ · [ab] #1 · `)
 
 // TestTerminalBatch: the bar and the workers' lines fit the terminal and go away;
 // a terminal that changes its width meanwhile ends as clean.
 func TestTerminalBatch(t *testing.T) {
-	model, data := modelFile(t, slowModel), questionsFile(t)
+	data := questionsFile(t)
 	for _, width := range []int{40, 80, 200} {
+		model, letGo := heldModel(t, 0)
 		p := startTerminal(t, width, nil, "batch", "--data", data, "--model", model, "--parallel", "2", "--out", filepath.Join(t.TempDir(), "o"))
 		p.wait(1, workerLineShown.String())
+		letGo()
 		if code := p.exit(); code != 0 {
 			t.Errorf("width %d: exit code %d", width, code)
 		}
@@ -61,16 +90,18 @@ func TestTerminalBatch(t *testing.T) {
 			}
 		}
 		got := p.shows(width)
-		if len(got) != 5 || !strings.HasPrefix(got[0], "stopgap: using script:") || !strings.HasPrefix(got[1], "stopgap: 3 questions, 3 rollouts, into ") ||
+		if len(got) != 5 || !strings.HasPrefix(got[0], "stopgap: using openai:") || !strings.HasPrefix(got[1], "stopgap: 3 questions, 3 rollouts, into ") ||
 			!strings.HasPrefix(got[2], "3 of 3 rollouts · 3 answered · exact match 0 of 1 (0.0 %), contained 1 of 1") || !strings.HasPrefix(got[3], "results: ") || got[4] != "" {
 			t.Errorf("width %d: the screen is\n%s", width, strings.Join(got, "\n"))
 		}
 	}
+	model, letGo := heldModel(t, 0)
 	p := startTerminal(t, 120, nil, "batch", "--data", data, "--model", model, "--parallel", "2", "--out", filepath.Join(t.TempDir(), "o"))
 	p.wait(1, workerLineShown.String())
 	p.resize(40)
 	p.wait(1, `\x1b\[[0-9]+A\x1b\[J(.*\n)*\x1b\[K  1 [^\n]*…`) // drawn at its new width
 	p.resize(90)
+	letGo()
 	code := p.exit()
 	// The frame behind the first long way up is the first one at the new width.
 	e, out := newEmulator(t, 120), p.output()
@@ -157,7 +188,8 @@ func same(t *testing.T, dir string) string {
 // TestTerminalBatchInterrupt: Ctrl-C ends a batch, says how to go on, and what
 // goes on gives what a batch gives that nobody has ended.
 func TestTerminalBatchInterrupt(t *testing.T) {
-	model, data, dir := modelFile(t, slowModel), questionsFile(t), t.TempDir()
+	data, dir := questionsFile(t), t.TempDir()
+	model, letGo := heldModel(t, 2)
 	start := func(out string) *terminal {
 		return startTerminal(t, 100, nil, "batch", "--data", data, "--model", model, "--rollouts", "2", "--parallel", "2", "--out", filepath.Join(dir, out))
 	}
@@ -168,15 +200,15 @@ func TestTerminalBatchInterrupt(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	screen := strings.Join(p.shows(100), "\n")
-	m := regexp.MustCompile(`\nstopgap: left with ([2-5]) of 6 rollouts done; the same command goes on from there\n$`).FindStringSubmatch(screen)
-	if m == nil || !strings.Contains(screen, "\n"+m[1]+" of 6 rollouts · "+m[1]+" answered · ") || strings.Contains(screen, "^C") || strings.Contains(screen, "%|") {
+	if !strings.HasSuffix(screen, "\nstopgap: left with 2 of 6 rollouts done; the same command goes on from there\n") || !strings.Contains(screen, "\n2 of 6 rollouts · 2 answered · ") || strings.Contains(screen, "^C") || strings.Contains(screen, "%|") {
 		t.Fatalf("the screen is:\n%s", screen)
 	}
-	if n := strings.Count(same(t, filepath.Join(dir, "left")), "\n"); fmt.Sprint(n) != m[1] {
-		t.Errorf("%d results, not %s", n, m[1])
+	if n := strings.Count(same(t, filepath.Join(dir, "left")), "\n"); n != 2 {
+		t.Errorf("%d results, not 2", n)
 	}
+	letGo()
 	p = start("left")
-	p.wait(1, `6 rollouts, into [^\n]*; `+m[1]+` done before`)
+	p.wait(1, `6 rollouts, into [^\n]*; 2 done before`)
 	if code := p.exit(); code != 0 {
 		t.Errorf("going on: exit code %d:\n%s", code, p.output())
 	}
@@ -224,7 +256,7 @@ func TestTerminalProbeBoard(t *testing.T) {
 // TestTerminalProbeInterrupt: Ctrl-C ends a probe, which tells what there is, as
 // the whole probe has it.
 func TestTerminalProbeInterrupt(t *testing.T) {
-	model := modelFile(t, `turns: [{text: "one two three", delay: 30ms}]`)
+	model, letGo := heldModel(t, 3)
 	p := startTerminal(t, 80, nil, "probe", "--model", model, "--first", "2")
 	p.wait(1, `case 4 of `)
 	p.write("\x03")
@@ -232,14 +264,15 @@ func TestTerminalProbeInterrupt(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	screen := strings.Join(p.shows(80), "\n")
-	if !regexp.MustCompile(`\nstopgap: [3-9] of [0-9]+ cases were asked\n`).MatchString(screen) || !strings.Contains(screen, "\nwhat was wrong\n") || strings.Contains(screen, "^C") {
+	if !regexp.MustCompile(`\nstopgap: 3 of [0-9]+ cases were asked\n`).MatchString(screen) || !strings.Contains(screen, "\nwhat was wrong\n") || strings.Contains(screen, "^C") {
 		t.Errorf("the screen is:\n%s", screen)
 	}
-	cases := func(after int) []string {
+	letGo()
+	cases := func(model string, after int) []string {
 		out := fileIn(t, "cases")
 		p := startTerminalTo(t, out, 80, nil, "probe", "--model", model, "--first", "2", "--json")
 		if after > 0 {
-			p.wait(1, fmt.Sprintf(`case %d of `, after))
+			p.wait(1, fmt.Sprintf(`case %d of `, after+1))
 			p.write("\x03")
 		}
 		p.exit()
@@ -255,8 +288,9 @@ func TestTerminalProbeInterrupt(t *testing.T) {
 		}
 		return list
 	}
-	some, all := cases(5), cases(0)
-	if len(some) < 3 || len(some) >= len(all) || strings.Join(some, "") != strings.Join(all[:len(some)], "") {
+	another, _ := heldModel(t, 4)
+	some, all := cases(another, 4), cases(model, 0)
+	if len(some) != 4 || len(all) < 6 || strings.Join(some, "") != strings.Join(all[:len(some)], "") {
 		t.Errorf("%d of %d cases, and not the first ones of the whole probe", len(some), len(all))
 	}
 }

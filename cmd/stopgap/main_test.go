@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 // it is given: $OLLAMA_HOST is a port where nobody listens, $FAKE_OLLAMA one
 // where an Ollama with one small model does, and $FAKE_WEB a SearXNG with a page.
 func TestScripts(t *testing.T) {
-	closed := closedAddress(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -47,7 +46,7 @@ func TestScripts(t *testing.T) {
 			}
 			server := httptest.NewServer(fakeOllama())
 			env.Defer(server.Close)
-			env.Setenv("OLLAMA_HOST", closed)
+			env.Setenv("OLLAMA_HOST", "127.0.0.1:1") // a free port that was asked for could be another server's soon
 			env.Setenv("FAKE_OLLAMA", server.URL)
 			site := httptest.NewServer(fakeWeb())
 			env.Defer(site.Close)
@@ -70,17 +69,6 @@ func TestScripts(t *testing.T) {
 			"reframe": reframe,
 		},
 	})
-}
-
-// closedAddress is an address on the loopback where nobody listens: its port
-// was free a moment ago and is not handed out again soon.
-func closedAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // somebodyListens reports whether this machine has a server where stopgap

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"stopgap/internal/research/researchtest"
 )
 
-// builders is a small research in the sample documents, whose model takes a
-// while for each turn.
-func builders(t *testing.T, pace time.Duration) string {
+// builders is a small research in the sample documents.
+func builders() researchtest.Author {
 	page := func(id, goal, evidence, summary string) researchtest.Page {
 		return researchtest.Page{URL: id + ".md", Goal: goal, Evidence: evidence, Summary: summary}
 	}
@@ -30,15 +27,7 @@ func builders(t *testing.T, pace time.Duration) string {
 		},
 		Answer: "Ottla Brunec of Marzipel.",
 	}
-	author := r.Author()
-	return researchtest.Author(func(ctx context.Context, prompt string) (string, error) {
-		select {
-		case <-time.After(pace):
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-		return author(ctx, prompt)
-	}).Serve(t)
+	return r.Author()
 }
 
 // research is how the command is called in these tests, and the report's file.
@@ -55,10 +44,12 @@ func TestTerminalResearch(t *testing.T) {
 		env      []string
 		coloured bool
 	}{{40, nil, true}, {80, []string{"NO_COLOR=1"}, false}, {200, nil, true}} {
-		args, _ := researchArgs(t, builders(t, 120*time.Millisecond))
+		model, letGo := held(builders(), 5) // behind the first outline
+		args, _ := researchArgs(t, model.Serve(t))
 		p := startTerminal(t, c.width, c.env, args...)
 		p.wait(1, `planning · turn `)
-		p.wait(1, `outline 2`)
+		p.wait(1, `outline 1[^:]`)
+		letGo()
 		if code := p.exit(); code != 0 {
 			t.Errorf("width %d: exit code %d:\n%s", c.width, code, p.output())
 		}
@@ -85,7 +76,7 @@ func TestTerminalResearch(t *testing.T) {
 
 // A pipe gets plain lines.
 func TestResearchInAPipe(t *testing.T) {
-	args, out := researchArgs(t, builders(t, 0))
+	args, out := researchArgs(t, builders().Serve(t))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +102,8 @@ func TestResearchInAPipe(t *testing.T) {
 // Ctrl-C takes the board away and writes what there is; a command that is started
 // again goes on from there.
 func TestTerminalResearchInterrupted(t *testing.T) {
-	model := builders(t, 150*time.Millisecond)
-	args, out := researchArgs(t, model)
+	model, letGo := held(builders(), 5)
+	args, out := researchArgs(t, model.Serve(t))
 	p := startTerminal(t, 80, nil, args...)
 	p.wait(1, `outline 1:`)
 	p.write("\x03")
@@ -123,6 +114,7 @@ func TestTerminalResearchInterrupted(t *testing.T) {
 	if text, err := os.ReadFile(out); err != nil || !strings.Contains(string(text), "did not come to its end") || !strings.Contains(screen, "goes on from there") {
 		t.Errorf("%v\n%s\n%s", err, text, screen)
 	}
+	letGo()
 	p = startTerminal(t, 80, nil, args...)
 	if code := p.exit(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, p.output())

@@ -44,11 +44,19 @@ func TestServeCorpus(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(answer, "Tide. The moon makes the tide. [tide.md] (score ") {
 		t.Errorf("%d: %s%s", code, answer, errs)
 	}
-	// A request that is half sent when the signal comes is answered.
+	// A request that is half sent when the signal comes is answered. Its client
+	// sends the body once the server has begun to read it.
 	body, more := io.Pipe()
 	done := make(chan error)
 	go func() {
-		resp, err := http.Post(address+"/access", "application/json", body)
+		client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Hour}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/access", body)
+		if err != nil {
+			done <- err
+			return
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Expect": {"100-continue"}}
+		resp, err := client.Do(req)
 		if err == nil {
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {
@@ -60,7 +68,6 @@ func TestServeCorpus(t *testing.T) {
 	if _, err := more.Write([]byte(`{"urls":`)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // what is written has to arrive
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
