@@ -73,6 +73,49 @@ func TestCancelAtEveryEvent(t *testing.T) {
 	}
 }
 
+// Whoever asked has enough at any event: the run ends without an error, nothing
+// is begun any more, and only turns that began are counted.
+func TestHandedOverAtEveryEvent(t *testing.T) {
+	script := []string{qwenCall, "", qwenAnswer}
+	all, _, err := collect(t.Context(), newRunner(t, "qwen", &fakeModel{texts: script}, echo("search")), runner.Task{Question: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range len(all) - 1 {
+		ctx, end := context.WithCancelCause(t.Context())
+		var out runner.Outcome
+		var events []runner.Event
+		for ev, err := range newRunner(t, "qwen", &fakeModel{texts: script}, echo("search")).Run(ctx, runner.Task{Question: "q"}) {
+			if err != nil {
+				t.Fatalf("handed over at %d: %v", at, err)
+			}
+			if events = append(events, ev); len(events) == at+1 {
+				end(runner.ErrHandedOver)
+			}
+			if e, ok := ev.(runner.Ended); ok {
+				out = e.Outcome
+			}
+		}
+		end(nil)
+		turns := 0
+		for _, ev := range events {
+			switch ev := ev.(type) {
+			case runner.Waiting:
+				turns = ev.Turn
+			case runner.Text:
+				turns = ev.Turn
+			}
+		}
+		want := runner.TermHandedOver
+		if len(of[runner.Answered](events)) > 0 {
+			want = runner.TermAnswered
+		}
+		if out.Termination != want || out.Turns != turns || out.Error != "" || len(of[runner.Called](events[at+1:])) > 0 {
+			t.Errorf("handed over at %d (%s): %+v, %s", at, all[at].Kind(), out, kinds(events))
+		}
+	}
+}
+
 // A tool that ignores its context does not hold the run.
 func TestDeadlineInATool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -162,6 +162,7 @@ const (
 	TermFormatError    Termination = "format_error" // too many turns that are not as the format asks
 	TermServerError    Termination = "server_error"
 	TermCancelled      Termination = "cancelled"
+	TermHandedOver     Termination = "handed_over" // whoever asked had enough, see ErrHandedOver
 )
 
 // An Outcome sums up a run.

@@ -131,6 +131,9 @@ var (
 	ErrNoFormat = errors.New("runner: no format")
 	// ErrNoQuestion says that a Task asks nothing.
 	ErrNoQuestion = errors.New("runner: the question is empty")
+	// ErrHandedOver, as the cause of the end of Run's context, says that whoever
+	// asked has what they wanted: that is an ending like others, and no error.
+	ErrHandedOver = errors.New("runner: handed over")
 	// ErrLedger says that the messages of a chat endpoint cannot go on as a
 	// prompt, nor a prompt as messages.
 	ErrLedger = errors.New("runner: a conversation with a chat endpoint and one with a prompt cannot continue each other")
@@ -155,7 +158,7 @@ func (r *Runner) Run(ctx context.Context, task Task) iter.Seq2[Event, error] {
 		defer s.cancel()
 
 		err = s.open(task)
-		for err == nil && s.termination == "" {
+		for err == nil && s.termination == "" && !s.handedOver() {
 			var turn template.Turn
 			if turn, err = s.generate(); err != nil {
 				break

@@ -351,6 +351,9 @@ func (s *state) resume(c template.Continuation) error {
 	return s.appendParts(parts)
 }
 
+// handedOver reports whether whoever asked has what they wanted.
+func (s *state) handedOver() bool { return errors.Is(context.Cause(s.outer), ErrHandedOver) }
+
 // end closes the run: what is still missing of the outcome, the last event,
 // and the error that ended it.
 func (s *state) end(err error) {
@@ -360,6 +363,8 @@ func (s *state) end(err error) {
 	var overflow *models.OverflowError
 	var limit *LimitError
 	switch {
+	case s.termination == "" && s.handedOver():
+		s.termination, err = TermHandedOver, nil
 	case err == nil:
 	case errors.Is(s.outer.Err(), context.DeadlineExceeded):
 		s.termination, err = TermDeadline, s.outer.Err()

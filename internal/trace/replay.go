@@ -162,7 +162,11 @@ func (c passedDeadline) Err() error {
 // clock gives the context of a playing, and the Runner a time limit that no
 // clock ends. p.stop ends the one that ended the recorded run.
 func (p *player) clock(ctx context.Context, r *runner.Runner) (context.Context, context.CancelFunc) {
-	outer, stop := context.WithCancel(ctx)
+	outer, end := context.WithCancelCause(ctx)
+	stop := func() { end(nil) }
+	if p.ended != nil && p.ended.Termination == runner.TermHandedOver {
+		stop = func() { end(runner.ErrHandedOver) }
+	}
 	p.stop = stop
 	r.WithTimeout = func(parent context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
 		return context.WithCancel(parent)
@@ -187,7 +191,8 @@ func (p *player) last() {
 	if p.ended == nil {
 		return
 	}
-	if t := p.ended.Termination; t == runner.TermCancelled || t == runner.TermDeadline {
+	switch p.ended.Termination {
+	case runner.TermCancelled, runner.TermDeadline, runner.TermHandedOver:
 		p.stop()
 	}
 }

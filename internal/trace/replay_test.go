@@ -222,6 +222,11 @@ func TestReplay(t *testing.T) {
 		{name: "cancelled after a turn", pen: pen{texts: []string{two, "So."}}, when: "stopped", term: runner.TermCancelled},
 		{name: "cancelled before a tool", pen: pen{texts: []string{two, "So."}}, tool: slow, when: "called", term: runner.TermCancelled},
 		{name: "cancelled after a tool", pen: pen{texts: []string{two, "So."}}, when: "returned", term: runner.TermCancelled},
+		{name: "handed over in a text", pen: pen{texts: []string{two, "It is a long text."}}, when: "text", term: runner.TermHandedOver},
+		{name: "handed over after a turn", pen: pen{texts: []string{two, "So."}}, when: "stopped", term: runner.TermHandedOver},
+		{name: "handed over before a tool", pen: pen{texts: []string{two, "So."}}, tool: slow, when: "called", term: runner.TermHandedOver},
+		{name: "handed over after a tool", pen: pen{texts: []string{two, "So."}}, when: "returned", term: runner.TermHandedOver},
+		{name: "handed over when it was to end", pen: pen{texts: []string{two, two, "So."}}, edit: func(r *runner.Runner) { r.Limits.Turns = 1 }, when: "nudged", term: runner.TermHandedOver},
 		{name: "the run's time in a tool", pen: pen{texts: []string{two, "So."}}, tool: slow, edit: func(r *runner.Runner) { r.Limits.Time = 30 * time.Millisecond }, term: runner.TermDeadline},
 		{name: "the caller's time in a tool", pen: pen{texts: []string{two, "So."}}, tool: slow, limit: 30 * time.Millisecond, term: runner.TermDeadline},
 		{name: "the run's time in the model", pen: pen{texts: []string{two, "So."}, hook: func(n int) { time.Sleep(time.Duration(n-1) * 60 * time.Millisecond) }}, edit: func(r *runner.Runner) { r.Limits.Time = 40 * time.Millisecond }, term: runner.TermDeadline},
@@ -240,11 +245,16 @@ func TestReplay(t *testing.T) {
 			if c.edit != nil {
 				c.edit(r)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, end := context.WithCancelCause(t.Context())
+			cancel := func() { end(nil) }
+			if c.term == runner.TermHandedOver {
+				cancel = func() { end(runner.ErrHandedOver) }
+			}
 			defer cancel()
 			if c.limit > 0 {
-				ctx, cancel = context.WithTimeout(ctx, c.limit)
-				defer cancel()
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, c.limit)
+				defer stop()
 			}
 			runs := record(t, ctx, r, func(ev runner.Event) {
 				if ev.Kind() == c.when {
