@@ -93,7 +93,7 @@ func (f *compareFlags) own(p *pflag.FlagSet, s *settings) {
 	p.Var(count{&f.rollouts, 1}, "rollouts", "how often each question is asked in each configuration")
 	p.Var(count{&f.parallel, 1}, "parallel", "how many rollouts run at once, on all servers of a model")
 	p.Var(count{&f.first, 0}, "first", "ask only the first N questions; 0 for all")
-	p.StringVar(&f.baseline, "baseline", "", "the `FORMAT` that the others are held against (default the first)")
+	p.StringVar(&f.baseline, "baseline", "", "the `FORMAT` that the others are held against, and that stands first (default the first)")
 	p.Var(choice{&f.primary, compare.Primaries()}, "primary", "the metric that the comparison is about (default exact_match)")
 	p.StringVar(&f.judge, "judge", "", "have this model, as `REF`, judge the answers")
 	p.StringVar(&f.judgeFormat, "judge-format", f.judgeFormat, "the prompt `FORMAT` that the judge is asked in")
@@ -132,6 +132,9 @@ func (a *app) completeCompare(cmd *cobra.Command) {
 func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	if len(f.formats) == 0 {
 		return &usageError{errors.New("--formats is missing"), "--formats takes names and format files between commas: " + strings.Join(template.Names(), ", ")}
+	}
+	if err := f.baselineFirst(); err != nil {
+		return err
 	}
 	data, err := a.dataset(s, f.batchFlags)
 	if err != nil {
@@ -179,9 +182,6 @@ func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	for _, one := range crews {
 		c.Configurations = append(c.Configurations, one.candidate())
 	}
-	if c.Baseline, err = f.baselineOf(c.Configurations); err != nil {
-		return err
-	}
 	return a.runComparison(ctx, s, c, f, judges, board)
 }
 
@@ -201,17 +201,18 @@ func (c *crew) candidate() *compare.Candidate {
 	return &compare.Candidate{Format: c.servers[0].About.Format, Model: model, Configuration: c.configuration, Servers: c.servers}
 }
 
-// baselineOf finds the configuration that --baseline names: the first of that
-// format.
-func (f *compareFlags) baselineOf(list []*compare.Candidate) (int, error) {
+// baselineFirst puts the format that --baseline names before the others: they are
+// held against the first configuration.
+func (f *compareFlags) baselineFirst() error {
 	if f.baseline == "" {
-		return 0, nil
+		return nil
 	}
-	i := slices.IndexFunc(list, func(c *compare.Candidate) bool { return c.Format == f.baseline })
+	i := slices.Index(f.formats, f.baseline)
 	if i < 0 {
-		return 0, &usageError{fmt.Errorf("--baseline names %q, which is not compared", f.baseline), "it takes one of " + strings.Join(f.formats, ", ")}
+		return &usageError{fmt.Errorf("--baseline names %q, which is not compared", f.baseline), "it takes one of " + strings.Join(f.formats, ", ")}
 	}
-	return i, nil
+	f.formats = slices.Concat(f.formats[i:i+1], f.formats[:i], f.formats[i+1:])
+	return nil
 }
 
 // crews opens the servers of each configuration: each format with each model, in

@@ -31,7 +31,7 @@ var (
 func (rd *reading) report() *Report {
 	p := rd.plan
 	r := &Report{
-		Data: p.Data, Shape: p.Shape, Date: p.Date, Rollouts: p.Rollouts, Seeds: p.Seeds, Baseline: p.Baseline, Judge: p.Judge,
+		Data: p.Data, Shape: p.Shape, Date: p.Date, Rollouts: p.Rollouts, Seeds: p.Seeds, Judge: p.Judge,
 		Bootstrap: Bootstrap{resampling.Seed, resampling.Draws, resampling.Level}, Items: []Item{},
 	}
 	for i, it := range rd.items {

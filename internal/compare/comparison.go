@@ -20,15 +20,14 @@ import (
 type Comparison struct {
 	Dir            string
 	Data           *batch.Dataset
-	Configurations []*Candidate
-	First          int // how many questions are asked; zero means all
-	Rollouts       int // of each question, in each configuration
-	Parallel       int // rollouts at once
+	Configurations []*Candidate // the first is the baseline
+	First          int          // how many questions are asked; zero means all
+	Rollouts       int          // of each question, in each configuration
+	Parallel       int          // rollouts at once
 	RetryFailed    bool
 	Date           string // that the prompts tell
 	Seeds          string // what seeds follow from
 	Primary        string // a key of Primaries; empty leaves it to the data
-	Baseline       int    // a place in Configurations
 	Patience       time.Duration
 	JudgedBy       string // the judge's name; empty for the one whose verdicts the folder has, if any
 
@@ -132,7 +131,7 @@ func (c *Comparison) Close() {
 func (c *Comparison) newPlan() (*Plan, error) {
 	p := &Plan{
 		Version: planVersion, Data: filepath.Base(c.Data.Path), Digest: digest(c.Data.Items), Shape: string(c.Data.Shape),
-		First: c.First, Rollouts: max(c.Rollouts, 1), Date: c.Date, Seeds: c.Seeds, Primary: c.Primary, Baseline: c.Baseline, Judge: c.JudgedBy,
+		First: c.First, Rollouts: max(c.Rollouts, 1), Date: c.Date, Seeds: c.Seeds, Primary: c.Primary, Judge: c.JudgedBy,
 	}
 	seen := map[string]string{}
 	for _, cand := range c.Configurations {

@@ -39,9 +39,8 @@ type Plan struct {
 	Date     string `json:"date"`
 	Seeds    string `json:"seeds"`
 	// Primary is the metric that the comparison is about; empty leaves it to the
-	// data. Baseline is a place in Members.
-	Primary  string `json:"primary,omitempty"`
-	Baseline int    `json:"baseline"`
+	// data.
+	Primary string `json:"primary,omitempty"`
 	// Judge names the format and the model that judge answers; empty for none.
 	Judge   string   `json:"judge,omitempty"`
 	Members []Member `json:"configurations"`
@@ -111,7 +110,7 @@ func (p *Plan) check() error {
 		}
 		seen[m.Folder] = true
 	}
-	if len(p.Members) == 0 || p.Baseline < 0 || p.Baseline >= len(p.Members) || p.Rollouts < 1 || p.First < 0 ||
+	if len(p.Members) == 0 || p.Rollouts < 1 || p.First < 0 ||
 		p.Primary != "" && !slices.Contains(Primaries(), p.Primary) {
 		return fmt.Errorf("%s is damaged", PlanName)
 	}

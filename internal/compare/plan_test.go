@@ -121,7 +121,6 @@ func TestDamagedPlan(t *testing.T) {
 		"a way out":       {"runs/a@clerk", "runs/../../a"},
 		"an own way":      {"runs/a@clerk", "/etc"},
 		"no rollouts":     {`"rollouts": 1`, `"rollouts": -1`},
-		"no such place":   {`"baseline": 0`, `"baseline": 1`},
 		"another hash":    {`"hash": "`, `"hash": "0`},
 		"another dataset": {`"digest": "`, `"digest": "0`},
 		"another metric":  {`"seeds"`, `"primary": "beauty", "seeds"`},

@@ -30,9 +30,6 @@ type Report struct {
 	// are corrected for how many they are, and items differ where it does. It is
 	// empty where there is none, for lack of gold answers and of a judge.
 	Primary string `json:"primary,omitempty"`
-	// Baseline is the place in Configurations of the one that the others are
-	// held against.
-	Baseline int `json:"baseline"`
 	// Bootstrap is how the intervals were drawn.
 	Bootstrap Bootstrap `json:"bootstrap"`
 	// Judge names the format and the model that judged answers, empty where none
@@ -40,7 +37,8 @@ type Report struct {
 	Judge string `json:"judge,omitempty"`
 	// Metrics are those that at least one configuration has a score of, in the
 	// order in which they are shown.
-	Metrics        []Metric        `json:"metrics"`
+	Metrics []Metric `json:"metrics"`
+	// Configurations are those that are compared; the first is the baseline.
 	Configurations []Configuration `json:"configurations"`
 	// Pairs are all pairs of configurations: (0,1), (0,2), …, (1,2), …
 	Pairs []Pair `json:"pairs,omitempty"`
