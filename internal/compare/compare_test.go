@@ -160,7 +160,7 @@ func TestPairs(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	mc := got.McNemar
-	if mc == nil || mc.B != 1 || mc.C != 1 || mc.P != 1 || mc.Holm == nil || *mc.Holm != 1 || got.Holm == nil || *got.Holm < got.P {
+	if mc.B != 1 || mc.C != 1 || mc.P != 1 || mc.Holm == nil || *mc.Holm != 1 || got.Holm == nil || *got.Holm < got.P {
 		t.Errorf("%+v", mc)
 	}
 	if !slices.Equal(p.AheadA, []int{1}) || !slices.Equal(p.AheadB, []int{2}) {
@@ -172,7 +172,10 @@ func TestPairs(t *testing.T) {
 	if other := p.Test("sub_em"); other.Holm != nil || other.McNemar.Holm != nil || other.TooFew != nil {
 		t.Errorf("a metric that is not the primary one is corrected: %+v", other)
 	}
-	if p.Test("f1").McNemar != nil || p.Test("calls") != nil || p.Test("strict_calls") != nil {
+	if few := p.Test(tokens).McNemar; few.B != 0 || few.C != 5 || few.P != 0.0625 { // fewer are better
+		t.Errorf("%+v", few)
+	}
+	if p.Test("calls") != nil || p.Test("strict_calls") != nil {
 		t.Errorf("%+v", p.Tests)
 	}
 	var differ []bool
@@ -186,6 +189,20 @@ func TestPairs(t *testing.T) {
 	for i, adjusted := range stats.Holm(ps) {
 		if *r.Pairs[i].Test(exactMatch).Holm != adjusted {
 			t.Errorf("pair %d: %v, want %v", i, *r.Pairs[i].Test(exactMatch).Holm, adjusted)
+		}
+	}
+}
+
+// One item shows no difference by any metric: the bootstrap draws it again and
+// again, and only the test of items beside it knows that it is one.
+func TestOneItem(t *testing.T) {
+	dir := t.TempDir()
+	for _, primary := range []string{exactMatch, f1, tokens} {
+		c := asking(dir, 1, cities[:1], candidate(t, "diligent", clerk{script: diligent}), candidate(t, "mute", clerk{script: func(int, int, int) string { return "Nothing" }}))
+		c.Primary = primary
+		r := compared(t, c)
+		if test := r.Pairs[0].Test(primary); test.McNemar.P != 1 || *test.McNemar.Holm != 1 || test.TooFew == nil {
+			t.Errorf("%s: %+v", primary, test)
 		}
 	}
 }

@@ -44,16 +44,17 @@ func (r *Report) test(m Metric, a, b int) *Test {
 	}
 	var as, bs []float64
 	t := &Test{Metric: m.Key}
-	mc := McNemar{}
+	mc := &t.McNemar
 	for i := range sa.Values {
 		if sa.Values[i] == nil || sb.Values[i] == nil {
 			continue
 		}
 		as, bs = append(as, *sa.Values[i]), append(bs, *sb.Values[i])
 		switch d := *sa.Values[i] - *sb.Values[i]; {
-		case d > slack:
+		case math.Abs(d) <= slack:
+		case (d > 0) != m.Lower:
 			mc.B++
-		case d < -slack:
+		default:
 			mc.C++
 		}
 	}
@@ -62,11 +63,8 @@ func (r *Report) test(m Metric, a, b int) *Test {
 	}
 	c := stats.Paired(as, bs, resampling)
 	t.Difference, t.P = Interval{Interval: c.Interval}, c.P
-	if m.Pass {
-		exact, chi2 := stats.McNemar(mc.B, mc.C), stats.McNemarChi2(mc.B, mc.C, true)
-		mc.P, mc.Chi2, mc.Chi2P = exact.P, chi2.Statistic, chi2.P
-		t.McNemar = &mc
-	}
+	exact, chi2 := stats.McNemar(mc.B, mc.C), stats.McNemarChi2(mc.B, mc.C, true)
+	mc.P, mc.Chi2, mc.Chi2P = exact.P, chi2.Statistic, chi2.P
 	return t
 }
 
@@ -102,17 +100,11 @@ func (r *Report) correct() {
 	}
 	var ps, exact []float64
 	for _, t := range tests {
-		ps = append(ps, t.P)
-		if t.McNemar != nil {
-			exact = append(exact, t.McNemar.P)
-		}
+		ps, exact = append(ps, t.P), append(exact, t.McNemar.P)
 	}
 	ps, exact = stats.Holm(ps), stats.Holm(exact)
 	for i, t := range tests {
-		t.Holm = &ps[i]
-		if t.McNemar != nil {
-			t.McNemar.Holm = &exact[i] // a metric has it for all pairs or for none
-		}
+		t.Holm, t.McNemar.Holm = &ps[i], &exact[i]
 	}
 }
 
@@ -121,7 +113,7 @@ func (r *Report) correct() {
 func (r *Report) doubt() {
 	for i := range r.Pairs {
 		t := r.Pairs[i].Test(r.Primary)
-		if t == nil || t.McNemar == nil {
+		if t == nil {
 			continue
 		}
 		needed, few := stats.TooFew(t.McNemar.B, t.McNemar.C, t.Items)
@@ -132,6 +124,10 @@ func (r *Report) doubt() {
 			needed = 0
 		}
 		differing := float64(t.McNemar.B+t.McNemar.C) / float64(t.Items)
-		t.TooFew = &TooFew{Needed: needed, Detectable: stats.Detectable(t.Items, differing)}
+		detectable := stats.Detectable(t.Items, differing)
+		if needed == 0 && detectable < 1 && !r.Metric(r.Primary).Pass {
+			continue // a difference in accuracy says nothing of one in tokens
+		}
+		t.TooFew = &TooFew{Needed: needed, Detectable: detectable}
 	}
 }

@@ -179,19 +179,18 @@ type Test struct {
 	P          float64  `json:"p"`
 	// Holm is P adjusted for the number of pairs. Only the primary metric has it:
 	// the others are to look at, not to decide by.
-	Holm *float64 `json:"holm,omitempty"`
-	// McNemar is there for metrics whose rollouts pass or do not.
-	McNemar *McNemar `json:"mcnemar,omitempty"`
+	Holm    *float64 `json:"holm,omitempty"`
+	McNemar McNemar  `json:"mcnemar"`
 	// TooFew is there where the primary metric's test found nothing and could
 	// hardly have: the items are too few for a difference of this size.
 	TooFew *TooFew `json:"too_few,omitempty"`
 }
 
 // A McNemar is McNemar's test over items. With one rollout an item is right or
-// wrong, and this is the test as it stands in books. With several, the item
-// speaks for the configuration that was right more often: the sign test, of
-// which McNemar's is the case of one rollout. Items where both are alike do not
-// count.
+// wrong, and this is the test as it stands in books. With several, and by metrics
+// that are more than right or wrong, the item speaks for the configuration that
+// did better on it: the sign test, of which McNemar's is a case. Items where both
+// are alike do not count.
 type McNemar struct {
 	B int     `json:"b"` // items that speak for A
 	C int     `json:"c"` // items that speak for B
@@ -209,7 +208,8 @@ type McNemar struct {
 type TooFew struct {
 	// Needed is how many, zero where no number is enough: there is no difference.
 	Needed int `json:"needed,omitempty"`
-	// Detectable is the smallest difference that this many items would show.
+	// Detectable is the smallest difference in accuracy that this many items would
+	// show; 1 where they show none at all.
 	Detectable float64 `json:"detectable"`
 }
 

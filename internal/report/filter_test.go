@@ -105,6 +105,49 @@ func TestFilters(t *testing.T) {
 	b.Quiet()
 }
 
+// What a pair's link shows is what the pair counts: items that differ by the
+// metric of the comparison, without those that were not scored.
+func TestFilterOfWhatWasScored(t *testing.T) {
+	t.Parallel()
+	r := made(abilities[:2], 10, 2)
+	for i := range r.Items {
+		for c := range 2 {
+			for _, run := range r.Items[i].Runs[c] {
+				run.Scores["exact_match"], run.Tokens, run.Scores["tokens"] = 1, 100, 100
+			}
+		}
+	}
+	for _, runs := range r.Items[0].Runs { // nothing that could be right
+		for _, run := range runs {
+			delete(run.Scores, "exact_match")
+		}
+	}
+	for _, run := range r.Items[1].Runs[0] { // a judge that was not sure
+		delete(run.Scores, "exact_match")
+	}
+	r.Items[2].Runs[1][0].Scores["exact_match"] = 0
+	r.Items[3].Runs[0][1].Scores["tokens"] = 101
+	for primary, want := range map[string]map[string]string{
+		"exact_match": {"differs": "1 of 10 items", "wrong": "0 of 10 items", "right": "7 of 10 items"},
+		"tokens":      {"differs": "1 of 10 items", "wrong": "0 of 10 items", "right": "7 of 10 items"},
+	} {
+		r.Primary = primary
+		b := chromiumtest.Open(t, drawn(t, r, nil), 1280)
+		for show, count := range want {
+			chromiumtest.Run[any](b, `location.hash = "#only=A.B&show=`+show+`"`)
+			if got := settled(b).Count; got != count {
+				t.Errorf("by %s, %s: %s, not %s", primary, show, got, count)
+			}
+		}
+		question := map[string]int{"exact_match": 2, "tokens": 3}[primary]
+		chromiumtest.Run[any](b, `location.hash = "#only=A.B&show=differs"`)
+		settled(b)
+		if got := chromiumtest.Run[string](b, `[...document.querySelectorAll("tr.item")].filter(e => e.getClientRects().length).map(e => e.querySelector(".question").textContent).join()`); got != r.Items[question].Question {
+			t.Errorf("by %s, %q differ", primary, got)
+		}
+	}
+}
+
 // The page can be used without a mouse, and an address opens an item.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()

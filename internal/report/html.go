@@ -55,6 +55,7 @@ type page struct {
 	Lead      string
 	Warnings  []string
 	Primary   string // its name, empty for none
+	Points    string // what differences are counted in
 	Ruling    string
 	Intervals intervals
 	Scatter   *scatterChart
@@ -96,7 +97,7 @@ func newPage(r *compare.Report, data template.JS) *page {
 		p.Warnings = append(p.Warnings, line(w))
 	}
 	if m := primary(r); m != nil {
-		p.Primary = line(m.Name)
+		p.Primary, p.Points = line(m.Name), points(m)
 		p.Intervals = newIntervals(r, m, p.Heads)
 		p.Scatter = newScatter(r, m, p.Heads)
 		p.pairs(r, m)
@@ -145,10 +146,6 @@ func method(r *compare.Report) string {
 }
 
 func heads(r *compare.Report) []head {
-	models := map[string]bool{}
-	for _, c := range r.Configurations {
-		models[c.Model] = true
-	}
 	var out []head
 	for i, c := range r.Configurations {
 		h := head{Number: i, Colour: i % colours, Key: key(i), Name: line(c.Name), Format: line(c.Format), Model: line(c.Model)}

@@ -123,12 +123,12 @@ func markdownPairs(b *strings.Builder, r *compare.Report, m *compare.Metric) {
 		if t.Holm != nil {
 			row[4] = probability(*t.Holm)
 		}
-		if t.McNemar != nil && t.McNemar.Holm != nil {
+		if t.McNemar.Holm != nil {
 			row[5] = probability(*t.McNemar.Holm)
 		}
 		rows = append(rows, row)
 	}
-	table(b, []string{"pair", "difference, points ", "95 % ", "p ", "p, Holm ", "McNemar's p, Holm ", "items ahead", "so"}, rows)
+	table(b, []string{"pair", "difference, " + points(m) + " ", "95 % ", "p ", "p, Holm ", "McNemar's p, Holm ", "items ahead", "so"}, rows)
 }
 
 func markdownMeasures(b *strings.Builder, r *compare.Report) {

@@ -52,10 +52,10 @@
 
   function matches(item, shown, hits) {
     const runs = shown.flatMap(i => item.runs[i] ?? []).filter(r => r !== null);
-    const scores = runs.map(r => r.score ?? 0);
+    const right = r => r.verdict === "right";
     switch (state.show) {
-      case "right": if (!runs.length || !scores.every(s => s >= 1)) return false; break;
-      case "wrong": if (!runs.length || !scores.every(s => s < 1)) return false; break;
+      case "right": if (!runs.length || !runs.every(right)) return false; break;
+      case "wrong": if (runs.every(r => r.verdict === "unscored") || runs.some(right)) return false; break;
       case "differs": if (!differs(item, shown)) return false; break;
       case "failed": if (!runs.some(r => r.error !== undefined)) return false; break;
     }
@@ -66,11 +66,12 @@
   }
 
   // differs reports whether the configurations that are shown have not done
-  // equally well on an item; of a single one, its rollouts.
+  // equally well on an item, as far as they were scored; of a single one, its
+  // rollouts. Means that are the same may differ in their last digits.
   function differs(item, shown) {
-    const each = shown.map(i => (item.runs[i] ?? []).filter(r => r !== null).map(r => r.score ?? 0));
+    const each = shown.map(i => (item.runs[i] ?? []).filter(r => typeof r?.score === "number").map(r => r.score));
     const values = each.length === 1 ? each[0] : each.filter(s => s.length).map(s => s.reduce((a, b) => a + b, 0) / s.length);
-    return values.some(v => v !== values[0]);
+    return values.some(v => Math.abs(v - values[0]) > 1e-9);
   }
 
   function apply() {

@@ -47,7 +47,7 @@ func primary(r *compare.Report) *compare.Metric {
 const level = 0.05
 
 // A finding is what a pair's tests by the primary metric say: that one is better
-// where both the bootstrap and, where there is one, McNemar's test find it.
+// where both the bootstrap and McNemar's test find it.
 type finding struct {
 	pair *compare.Pair
 	test *compare.Test
@@ -70,7 +70,7 @@ func findings(r *compare.Report) []finding {
 		}
 		f := finding{pair: p, test: t, better: -1}
 		if t.Holm != nil && *t.Holm < level && t.Difference.Estimate != 0 {
-			f.split = t.McNemar != nil && (t.McNemar.Holm == nil || *t.McNemar.Holm >= level)
+			f.split = t.McNemar.Holm == nil || *t.McNemar.Holm >= level
 			f.better = p.A
 			if (t.Difference.Estimate > 0) == m.Lower {
 				f.better = p.B

@@ -132,7 +132,7 @@ func madePairs(r *compare.Report) {
 				r.Items[i].Differs = r.Items[i].Differs || va[i] != vb[i]
 			}
 			m := stats.McNemar(len(p.AheadA), len(p.AheadB))
-			t := compare.Test{Metric: "exact_match", Items: len(va), Difference: compare.Interval{Interval: c.Interval}, P: c.P, McNemar: &compare.McNemar{B: len(p.AheadA), C: len(p.AheadB), P: m.P}}
+			t := compare.Test{Metric: "exact_match", Items: len(va), Difference: compare.Interval{Interval: c.Interval}, P: c.P, McNemar: compare.McNemar{B: len(p.AheadA), C: len(p.AheadB), P: m.P}}
 			if needed, few := stats.TooFew(len(p.AheadA), len(p.AheadB), len(va)); few && c.P > 0.05 {
 				t.TooFew = &compare.TooFew{Needed: needed, Detectable: 0.1}
 			}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"runtime"
@@ -52,7 +53,7 @@ type dataItem struct {
 
 type dataRun struct {
 	Verdict  verdict  `json:"verdict"`
-	Score    *float64 `json:"score"`
+	Score    *float64 `json:"score"`  // by what items differ in
 	Answer   int      `json:"answer"` // -1 for none
 	Facts    string   `json:"facts"`
 	Error    *string  `json:"error,omitempty"`
@@ -140,9 +141,9 @@ func newData(r *compare.Report, read Runs) *data {
 	for i, c := range r.Configurations {
 		d.Configurations = append(d.Configurations, dataConfiguration{key(i), line(c.Name)})
 	}
-	t, by := newTexts(), ruling(r)
+	t, by, of := newTexts(), ruling(r), cmp.Or(primary(r), ruling(r))
 	for i := range r.Items {
-		d.Items = append(d.Items, t.item(&r.Items[i], by, readAll(&r.Items[i], read)))
+		d.Items = append(d.Items, t.item(&r.Items[i], by, of, readAll(&r.Items[i], read)))
 	}
 	for t.size > budget && t.tighten() {
 	}
@@ -187,8 +188,9 @@ func readAll(it *compare.Item, read Runs) map[*compare.Run]reading {
 	return out
 }
 
-// item gives the data of an item.
-func (t *texts) item(it *compare.Item, by *compare.Metric, readings map[*compare.Run]reading) dataItem {
+// item gives the data of an item: runs are right or wrong by one metric, and
+// differ in another.
+func (t *texts) item(it *compare.Item, by, of *compare.Metric, readings map[*compare.Run]reading) dataItem {
 	out := dataItem{ID: visible(it.ID), Question: t.add(cut{head: it.Question}), Gold: []int{}, Runs: [][]*dataRun{}}
 	for _, a := range it.Answers {
 		out.Gold = append(out.Gold, t.add(cut{head: a}))
@@ -197,7 +199,7 @@ func (t *texts) item(it *compare.Item, by *compare.Metric, readings map[*compare
 		row := make([]*dataRun, len(runs))
 		for i, run := range runs {
 			if run != nil {
-				row[i] = t.run(run, by, readings[run])
+				row[i] = t.run(run, by, of, readings[run])
 			}
 		}
 		out.Runs = append(out.Runs, row)
@@ -206,10 +208,10 @@ func (t *texts) item(it *compare.Item, by *compare.Metric, readings map[*compare
 }
 
 // run gives the data of a run.
-func (t *texts) run(run *compare.Run, by *compare.Metric, from reading) *dataRun {
+func (t *texts) run(run *compare.Run, by, of *compare.Metric, from reading) *dataRun {
 	out := &dataRun{Verdict: judge(by, run), Answer: -1, Facts: facts(run), Segments: [][2]int{}}
-	if by != nil {
-		if s, ok := run.Scores[by.Key]; ok {
+	if of != nil {
+		if s, ok := run.Scores[of.Key]; ok {
 			out.Score = &s
 		}
 	}

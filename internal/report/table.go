@@ -86,11 +86,9 @@ func (p *page) pairs(r *compare.Report, m *compare.Metric) {
 		if t.Holm != nil {
 			row.Holm = probability(*t.Holm)
 		}
-		if t.McNemar != nil {
-			row.McNemar = probability(t.McNemar.P)
-			if t.McNemar.Holm != nil {
-				row.HolmMc = probability(*t.McNemar.Holm)
-			}
+		row.McNemar = probability(t.McNemar.P)
+		if t.McNemar.Holm != nil {
+			row.HolmMc = probability(*t.McNemar.Holm)
 		}
 		p.Pairs = append(p.Pairs, row)
 	}

@@ -183,7 +183,7 @@ func (t *terminal) pairs(r *compare.Report, m *compare.Metric) {
 	}
 	const pair, difference, span, p = 7, 9, 20, 10
 	t.line("")
-	head := t.left("pair", pair) + t.right("points", difference) + t.right("95 %", span) + t.right("p, Holm", p)
+	head := t.left("pair", pair) + t.right(points(m), difference) + t.right("95 %", span) + t.right("p, Holm", p)
 	t.line(t.paint(bold, head))
 	for _, f := range all {
 		d := f.test.Difference

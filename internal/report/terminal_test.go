@@ -129,9 +129,8 @@ func TestFindings(t *testing.T) {
 		{0, p(1), p(1), false, &compare.TooFew{Detectable: 1}, -1, "cannot tell: too few items"},
 		{0.2, nil, nil, false, nil, -1, "no difference shown"},
 	} {
-		test := compare.Test{Metric: "m", Difference: compare.Interval{Interval: stats.Interval{Estimate: c.difference}}, Holm: c.holm, TooFew: c.few}
-		if c.mc != nil {
-			test.McNemar = &compare.McNemar{Holm: c.mc}
+		test := compare.Test{
+			Metric: "m", Difference: compare.Interval{Interval: stats.Interval{Estimate: c.difference}}, Holm: c.holm, TooFew: c.few, McNemar: compare.McNemar{Holm: c.mc},
 		}
 		r := &compare.Report{
 			Primary: "m", Metrics: []compare.Metric{{Key: "m", Lower: c.lower}}, Pairs: []compare.Pair{{A: 0, B: 1, Tests: []compare.Test{test}}},

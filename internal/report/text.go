@@ -146,6 +146,14 @@ func titled(m *compare.Metric) string {
 	return visible(m.Name)
 }
 
+// points is what differences by a metric are counted in.
+func points(m *compare.Metric) string {
+	if m.Unit == compare.Share {
+		return "points"
+	}
+	return line(m.Name)
+}
+
 // words makes a kind such as unknown_tool readable.
 func words(kind string) string { return line(strings.ReplaceAll(kind, "_", " ")) }
 
