@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"stopgap/internal/research"
+	"stopgap/internal/research/article"
 	"stopgap/internal/research/researchtest"
 )
 
@@ -57,6 +59,76 @@ func TestPlanningEnds(t *testing.T) {
 			}
 			if (ended.Report.Outline != nil) != (tt.pages > 0) || ended.Sections != min(tt.pages, 1) {
 				t.Errorf("%d sections of %+v", ended.Sections, ended.Report.Outline)
+			}
+		})
+	}
+}
+
+// A clock ends what is under way where the test says so.
+type clock struct {
+	limits []time.Duration // of the legs that had one
+	end    context.CancelFunc
+}
+
+func (c *clock) limit(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(parent)
+	c.limits, c.end = append(c.limits, d), end
+	return ctx, end
+}
+
+// at gives the author whose time is over in one of its prompts of a kind.
+func (c *clock) at(a researchtest.Author, kind researchtest.Kind, place int) researchtest.Author {
+	n := 0
+	return func(ctx context.Context, prompt string) (string, error) {
+		if researchtest.KindOf(prompt) == kind {
+			if n++; n == place {
+				c.end()
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+		}
+		return a(ctx, prompt)
+	}
+}
+
+// A phase whose time is over ends with what it has: the outline is written, the
+// sections stay. A second look at the same journals gives the same report.
+func TestTimeIsOver(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		limits research.Limits
+		kind   researchtest.Kind
+		place  int
+		log    string
+		of     int // sections that are to be written
+		pages  int
+		made   int // sections
+		legs   int // with a limit
+	}{
+		{"planning, in a turn", research.Limits{Plan: research.Budget{Time: time.Hour}}, researchtest.Plan, 4, "the planning was ended: the limit of 1h0m0s is reached", 1, 2, 1, 1},
+		{"planning, while a page is read", research.Limits{Plan: research.Budget{Time: time.Hour}}, researchtest.Read, 3, "the planning was ended: the limit of 1h0m0s is reached", 1, 2, 1, 1},
+		{"planning, at once", research.Limits{Plan: research.Budget{Time: time.Hour}}, researchtest.Plan, 1, "no page was read, so there is nothing to write from", 1, 0, 0, 1},
+		{"writing, after a section", research.Limits{Write: research.Budget{Time: time.Hour}}, researchtest.Write, 3, "the writing was ended: the limit of 1h0m0s is reached", 2, 8, 1, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			author, pages := owls()
+			author.Sections = author.Sections[:tt.of]
+			var c clock
+			r := newResearch(t, c.at(author.Author(), tt.kind, tt.place), pages)
+			r.Runner.WithTimeout, r.Limits = c.limit, tt.limits
+			_, ended := run(t, r)
+			if ended.Partial || ended.Summaries != tt.pages || ended.Sections != tt.made || ended.Answer == "" {
+				t.Errorf("%+v", ended)
+			}
+			if !slices.ContainsFunc(ended.Report.Log, func(e article.Entry) bool { return e.Message == tt.log }) {
+				t.Errorf("the log: %+v", ended.Report.Log)
+			}
+			if len(c.limits) != tt.legs || c.limits[0] != time.Hour || c.limits[tt.legs-1] > time.Hour {
+				t.Errorf("the limits %v", c.limits)
+			}
+			_, again := run(t, r)
+			if got, want := markdown(t, again), markdown(t, ended); got != want || len(c.limits) != tt.legs {
+				t.Errorf("then the report is\n%s\nwant\n%s", got, want)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 //
 // What has been done before a kill is told again when the same research goes
 // on: the events of a whole research and of one that was killed are the same,
-// but for durations and for Ran.
+// but for durations, for PhaseBegan and for Ran.
 type Event interface {
 	// Kind is the event's name in JSON, for example "page_read".
 	Kind() string
@@ -45,13 +45,14 @@ type Began struct {
 type PhaseBegan struct {
 	Phase Phase `json:"phase"`
 	Leg   int   `json:"leg"` // the number of its journal, from 1
-	// Replayed says that the leg has been done before: its events come from its
-	// journal, and the model is not asked.
+	// Replayed says that what follows has been done before: it comes from the
+	// leg's journal, and the model is not asked. A leg that was left in its middle
+	// begins so, and a second time, without Replayed, where it goes on.
 	Replayed bool `json:"replayed,omitempty"`
 }
 
-// Ran is an event of the runner, of the leg that PhaseBegan has told last.
-// Legs that are replayed have none.
+// Ran is an event of the runner, of the leg that PhaseBegan has told last. What
+// is replayed has none.
 type Ran struct {
 	Event runner.Event
 }

@@ -55,7 +55,7 @@ func (s *state) run(p part) (ending, error) {
 		last = nil
 	}
 	whole := last != nil && s.whole(last, p)
-	if err := s.emit(PhaseBegan{Phase: p.phase, Leg: s.leg, Replayed: whole}); err != nil {
+	if err := s.begun(p, whole || happened(unfinished(j)) > 0); err != nil {
 		return ending{}, err
 	}
 	if whole {
@@ -66,6 +66,19 @@ func (s *state) run(p part) (ending, error) {
 		return ending{}, err
 	}
 	return s.play(j, r, task, p)
+}
+
+// begun says that a leg begins, or that it goes on from here.
+func (s *state) begun(p part, replayed bool) error {
+	return s.emit(PhaseBegan{Phase: p.phase, Leg: s.leg, Replayed: replayed})
+}
+
+// unfinished are the records of the run that may be gone on with.
+func unfinished(j *trace.Journal) []trace.Record {
+	if i := j.Unfinished(); i >= 0 {
+		return j.Runs[i].Records
+	}
+	return nil
 }
 
 // lastRun is the run of a leg that counts, nil for none.
@@ -103,9 +116,10 @@ func (s *state) runner(p part) (*runner.Runner, error) {
 // play makes a leg, or goes on with it. The journal is closed before the leg is
 // ended by ctx, so that it is left as a kill would leave it.
 func (s *state) play(j *trace.Journal, r *runner.Runner, task runner.Task, p part) (ending, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
-	defer cancel()
-	leave := func() { _ = j.Close(); cancel() }
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
+	defer cancel(nil)
+	handOver := func() { cancel(runner.ErrHandedOver) }
+	leave := func() { _ = j.Close(); cancel(nil) }
 	stop := context.AfterFunc(s.ctx, leave)
 	defer stop()
 	s.reading.set(leave)
@@ -114,13 +128,16 @@ func (s *state) play(j *trace.Journal, r *runner.Runner, task runner.Task, p par
 	if i := j.Unfinished(); i >= 0 {
 		before := s.snapshot()
 		live := trace.Live{Model: r.Model, Tools: p.tools, Version: about.Version, CountTokens: r.CountTokens}
-		end, err := s.follow(trace.NewDeck(j.Runs).Resume(ctx, j.Writer, i, live), p)
+		end, err := s.follow(trace.NewDeck(j.Runs).Resume(ctx, j.Writer, i, live), p, j.Runs[i].Records, handOver)
 		if !trace.Unplayable(err) {
 			return s.played(j, end, err)
 		}
 		s.restore(before)
+		if err := s.begun(p, false); err != nil {
+			return ending{}, err
+		}
 	}
-	end, err := s.follow(j.Run(ctx, about, r, task), p)
+	end, err := s.follow(j.Run(ctx, about, r, task), p, nil, handOver)
 	return s.played(j, end, err)
 }
 
@@ -147,21 +164,41 @@ func (s *state) played(j *trace.Journal, end ending, err error) (ending, error) 
 	return end, err
 }
 
-// follow follows a leg until it ends or is ended.
-func (s *state) follow(events iter.Seq2[runner.Event, error], p part) (ending, error) {
+// follow follows a leg until it ends, or until it has what it is for: then it is
+// handed over. What stands in the records before is told as what it is, done
+// before.
+func (s *state) follow(events iter.Seq2[runner.Event, error], p part, before []trace.Record, handOver func()) (ending, error) {
 	w := s.watch(p)
 	w.took = s.take
-	began := time.Now()
-	defer func() { s.of(p.phase).duration += time.Since(began) }()
+	old, over := happened(before), false
+	s.of(p.phase).duration += took(before)
 	for ev, err := range events {
 		if err != nil {
 			return w.end, err
 		}
-		if err := s.emit(Ran{ev}); err != nil {
+		if last, ok := ev.(runner.Ended); ok {
+			s.of(p.phase).duration += last.Duration
+		}
+		if old == 0 {
+			if err := s.emit(Ran{ev}); err != nil {
+				return w.end, err
+			}
+		}
+		if over {
+			continue
+		}
+		if over, err = w.see(ev); err != nil {
 			return w.end, err
 		}
-		if over, err := w.see(ev); err != nil || over {
-			return w.end, err
+		if over {
+			handOver()
+		}
+		if old > 0 && happens(ev.Kind()) {
+			if old--; old == 0 {
+				if err := s.begun(p, false); err != nil {
+					return w.end, err
+				}
+			}
 		}
 	}
 	return w.end, nil
@@ -186,9 +223,7 @@ func (s *state) whole(run *trace.Run, p part) bool {
 func (s *state) replay(run *trace.Run, p part) (ending, error) {
 	w := s.watch(p)
 	w.took = s.take
-	if n := len(run.Records); n > 0 {
-		s.of(p.phase).duration += run.Records[n-1].Time.Sub(run.Records[0].Time)
-	}
+	s.of(p.phase).duration += took(run.Records)
 	for _, rec := range run.Records {
 		ev, err := rec.RunnerEvent()
 		if err != nil {

@@ -2,6 +2,7 @@ package research_test
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"stopgap/internal/research/bank"
 	"stopgap/internal/research/researchtest"
 	"stopgap/internal/trace"
+	"stopgap/runner"
 	"stopgap/tools/goal"
 )
 
@@ -148,6 +150,34 @@ func TestOriginalMistakeSectionsAreStoredTwice(t *testing.T) {
 	defer b.Close()
 	if all, err := b.Since(t.Context(), 0); err != nil || len(all) != 12 {
 		t.Errorf("%d summaries in the bank, %v", len(all), err)
+	}
+}
+
+// The journal of each leg has its end, also of one that was handed over to the
+// next, and plays as it was recorded.
+func TestLegsEnd(t *testing.T) {
+	author, pages := owls()
+	author.Sections = author.Sections[:1]
+	r := newResearch(t, never(author.Author(), "<write_terminate>", "<retrieve> <id>1</id> </retrieve>"), pages)
+	r.Limits.Write.Turns = 4
+	leave(t, r, 20, false)
+	run(t, r)
+	var ends []runner.Termination
+	for _, path := range journals(t, r.Folder) {
+		runs, err := trace.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := trace.NewDeck(runs).Replay(t.Context(), trace.Last(runs))
+		if err != nil || report.Cut || len(report.Differences) > 0 {
+			t.Errorf("%s: %+v, %v", filepath.Base(path), report, err)
+			continue
+		}
+		ends = append(ends, report.Outcome.Termination)
+	}
+	over := runner.TermHandedOver // by write_outline, the outline, terminate, a section, and when the turns are used up
+	if want := []runner.Termination{over, over, over, over, over, runner.TermAnswered}; !slices.Equal(ends, want) {
+		t.Errorf("the legs end with %q, want %q", ends, want)
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *state) plan() error {
 		if err != nil {
 			return err
 		}
-		reason := s.spent(Planning, s.budget(s.Limits.Plan))
+		reason := s.spent(Planning, s.budget(s.Limits.Plan), end)
 		switch {
 		case end.by == terminateTool, end.answer != "":
 			reason = terminateTool
@@ -145,15 +145,16 @@ func (s *state) rest(p Phase, b Budget) Budget {
 	return b
 }
 
-// spent says which budget of a phase is used up, in words, or nothing.
-func (s *state) spent(p Phase, b Budget) string {
+// spent says which budget of a phase is used up after a leg, in words, or
+// nothing.
+func (s *state) spent(p Phase, b Budget, leg ending) string {
 	t := s.of(p)
 	switch {
 	case t.turns >= b.Turns:
 		return fmt.Sprintf("the limit of %d turns is reached", b.Turns)
 	case b.Tokens > 0 && t.generated >= b.Tokens:
 		return fmt.Sprintf("the limit of %d generated tokens is reached", b.Tokens)
-	case b.Time > 0 && t.duration >= b.Time:
+	case b.Time > 0 && (t.duration >= b.Time || leg.reason == runner.TermDeadline):
 		return fmt.Sprintf("the limit of %s is reached", b.Time)
 	}
 	return ""

@@ -136,18 +136,71 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// leave runs a research to an event and leaves it there.
-func leave(t *testing.T, r *research.Research, at int, cancelled bool) {
+// leave runs a research to an event and leaves it there. It gives what was told.
+func leave(t *testing.T, r *research.Research, at int, cancelled bool) []research.Event {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	n := 0
-	for range r.Run(ctx) {
-		if n == at {
+	var events []research.Event
+	for ev := range r.Run(ctx) {
+		if ev != nil {
+			events = append(events, ev)
+		}
+		if len(events) == at+1 {
 			cancel()
 		}
-		if n++; n > at && !cancelled {
-			return
+		if len(events) > at && !cancelled {
+			break
 		}
 	}
+	return events
+}
+
+// What was told before a research was left is told again as what was done
+// before, wherever that was.
+func TestToldOnce(t *testing.T) {
+	author, pages := owls()
+	author.Sections = author.Sections[:1]
+	author.Sections[0].Pages = author.Sections[0].Pages[:2]
+	model := author.Author()
+	all, _ := run(t, newResearch(t, model, pages))
+	for at, ev := range all {
+		if ev.Kind() != "stopped" && ev.Kind() != "summary_stored" { // some will do
+			continue
+		}
+		r := newResearch(t, model, pages)
+		told := news(t, leave(t, r, at, false))
+		again, _ := run(t, r)
+		for _, line := range news(t, again) {
+			if slices.Contains(told, line) {
+				t.Errorf("left at event %d, %s: told twice: %s", at, ev.Kind(), line)
+			}
+		}
+	}
+}
+
+// news is what events tell a reader, but for what was done before.
+func news(t *testing.T, events []research.Event) []string {
+	t.Helper()
+	var out []string
+	replayed := false
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case research.PhaseBegan:
+			replayed = ev.Replayed
+		case research.Ran:
+			if replayed {
+				t.Errorf("%s of what was done before", ev.Kind())
+			}
+		case research.Searched, research.SummaryStored, research.OutlineChanged, research.Retrieved, research.SectionWritten, research.Noted:
+			line, err := research.MarshalEvent(ev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !replayed {
+				out = append(out, string(line))
+			}
+		}
+	}
+	return out
 }

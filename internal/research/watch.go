@@ -87,7 +87,7 @@ func (w *watch) see(ev runner.Event) (over bool, err error) {
 		w.end.answer = ev.Answer
 	case runner.Ended:
 		w.end.reason = ev.Termination
-		w.end.full = w.end.reason == runner.TermTokenLimit
+		w.end.full = w.end.reason == runner.TermTokenLimit || w.end.reason == runner.TermHandedOver
 		switch ev.Termination {
 		case runner.TermServerError, runner.TermCancelled:
 			return false, nil // to be made again

@@ -38,7 +38,7 @@ func (s *state) write() error {
 				return err
 			}
 		}
-		reason := s.spent(Writing, s.budget(s.Limits.Write))
+		reason := s.spent(Writing, s.budget(s.Limits.Write), end)
 		if idle++; len(s.report) > written || len(s.fetched) > fetched {
 			idle = 0
 		}
