@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -36,6 +37,7 @@ func TestChild(t *testing.T) {
 	if _, err := finish(t, b); err != nil {
 		t.Fatal(err)
 	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // who is to be killed does not come to an end before
 }
 
 func appendLine(dir, line string) error {
@@ -67,6 +69,11 @@ func TestKill(t *testing.T) {
 		child.Env = append(os.Environ(), childVariable+"="+dir)
 		var out strings.Builder
 		child.Stdout, child.Stderr = &out, &out
+		if deaths < *kills {
+			if _, err := child.StdinPipe(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -102,9 +109,6 @@ func TestKill(t *testing.T) {
 			}
 		}
 		done = now
-	}
-	if deaths == 0 && *kills > 0 {
-		t.Error("nothing was killed, so that nothing was tested")
 	}
 	b := killed(t, dir, nil)
 	if got := told(t, b); !slices.Equal(got, want) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,19 @@ func whole(t *testing.T, b *Batch) {
 	}
 	if want := len(b.Data.Items) * b.Rollouts; n != want {
 		t.Errorf("%d results, not %d", n, want)
+	}
+}
+
+// together lets nobody's first request go on before so many workers have made
+// theirs, so that all of them work, and on all servers, however slow one is.
+func together(workers int32) func() {
+	var here atomic.Int32
+	all := make(chan struct{})
+	return func() {
+		if here.Add(1) == workers {
+			close(all)
+		}
+		<-all
 	}
 }
 
