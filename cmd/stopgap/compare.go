@@ -34,7 +34,7 @@ type compareFlags struct {
 
 func (a *app) compareCommand() *cobra.Command {
 	s := newSettings()
-	f := compareFlags{batchFlags: batchFlags{rollouts: 1, parallel: 4}, judgeFormat: "server"}
+	f := compareFlags{batchFlags: batchFlags{rollouts: 1, parallel: 4}}
 	cmd := &cobra.Command{
 		Use: "compare --formats A,B,FILE --data FILE", Short: "Ask the same questions in several formats, and tell how they differ",
 		Long: `Ask all questions of a dataset in several prompt formats, each as often as
@@ -96,7 +96,7 @@ func (f *compareFlags) own(p *pflag.FlagSet, s *settings) {
 	p.StringVar(&f.baseline, "baseline", "", "the `FORMAT` that the others are held against, and that stands first (default the first)")
 	p.Var(choice{&f.primary, compare.Primaries()}, "primary", "the metric that the comparison is about (default exact_match)")
 	p.StringVar(&f.judge, "judge", "", "have this model, as `REF`, judge the answers")
-	p.StringVar(&f.judgeFormat, "judge-format", f.judgeFormat, "the prompt `FORMAT` that the judge is asked in")
+	p.StringVar(&f.judgeFormat, "judge-format", "", "the prompt `FORMAT` that the judge is asked in (default the server's own template, or "+defaultFormat+" where it has none)")
 	p.BoolVar(&f.retryFailed, "retry-failed", false, "make rollouts again that ended by an error")
 	p.BoolVar(&f.skipBroken, "skip-broken", false, "leave out lines of the dataset that are no question")
 	p.BoolVar(&f.dryRun, "dry-run", false, "tell what would be asked, and ask nothing")
@@ -147,6 +147,9 @@ func (a *app) compare(cmd *cobra.Command, s *settings, f compareFlags) error {
 	before, err := compare.ReadPlan(dir)
 	if err != nil && !errors.Is(err, compare.ErrNone) {
 		return comparisonError(err)
+	}
+	if f.primary == "judge" && f.judge == "" && (before == nil || before.Judge == "") {
+		return &usageError{errors.New("--primary judge needs a judge"), "--judge names the model that judges the answers"}
 	}
 	if before != nil && s.origins["date"].Place == config.Default { // one that goes on tomorrow tells the day of today
 		s.date = before.Date

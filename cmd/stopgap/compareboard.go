@@ -102,15 +102,11 @@ func follow(events iter.Seq2[batch.Event, error], board *compareBoard) (end comp
 
 // planWords tell what a comparison is going to ask.
 func planWords(c *compare.Comparison) string {
-	var names []string
-	for _, one := range c.Configurations {
-		names = append(names, one.Format)
-	}
 	items, n := len(c.Data.Items), len(c.Configurations)
 	if c.First > 0 {
 		items = min(items, c.First)
 	}
-	words := fmt.Sprintf("stopgap: %s: %d %s × %d %s × %d %s = %d runs", strings.Join(names, ", "), n, plural(n, "configuration"),
+	words := fmt.Sprintf("stopgap: %s: %d %s × %d %s × %d %s = %d runs", strings.Join(c.Names(), ", "), n, plural(n, "configuration"),
 		items, plural(items, "question"), c.Rollouts, plural(c.Rollouts, "rollout"), n*items*c.Rollouts)
 	if n == 1 {
 		words += "; one alone is scored, not compared"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,14 +22,31 @@ type referee struct {
 	name string
 }
 
-// judgeFor opens the model of --judge, which answers greedily and has no tools;
-// nil where there is none.
+// judgeFor opens the model of --judge; nil where there is none. Where no format is
+// named it is asked by the server's own template, or in the usual format where the
+// server has none.
 func (a *app) judgeFor(ctx context.Context, s *settings, f compareFlags, board *compareBoard) (*referee, error) {
 	if f.judge == "" {
 		return nil, nil
 	}
+	format := cmp.Or(f.judgeFormat, "server")
+	b, err := a.openJudge(ctx, s, f.judge, format, board)
+	if errors.Is(err, runner.ErrNoRenderer) && f.judgeFormat == "" {
+		quiet := *s
+		quiet.quiet = true // the model has been told
+		b, err = a.openJudge(ctx, &quiet, f.judge, defaultFormat, board)
+	}
+	if errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat) || is[*models.UnsupportedError](err) {
+		return nil, &usageError{fmt.Errorf("--judge: %w", err), "--judge-format names a format, such as qwen"}
+	}
+	return b, err
+}
+
+// openJudge opens a judge that is asked in a format. It answers greedily and has
+// no tools.
+func (a *app) openJudge(ctx context.Context, s *settings, ref, format string, board *compareBoard) (*referee, error) {
 	one, silent := newSettings(), *a
-	one.model, one.format, one.quiet, one.context = f.judge, f.judgeFormat, s.quiet, s.context
+	one.model, one.format, one.quiet, one.context = ref, format, s.quiet, s.context
 	one.firstToken, one.between, one.apiKeyEnv = s.firstToken, s.between, s.apiKeyEnv
 	greedy := 0.0
 	one.sampling.Temperature = &greedy
@@ -45,9 +63,6 @@ func (a *app) judgeFor(ctx context.Context, s *settings, f compareFlags, board *
 	}
 	if err != nil {
 		k.Close()
-		if errors.Is(err, runner.ErrNoRenderer) || errors.Is(err, runner.ErrNoChat) {
-			return nil, &usageError{fmt.Errorf("--judge: %w", err), "--judge-format names a format, such as qwen"}
-		}
 		return nil, err
 	}
 	return &referee{k, k.runner.Format.Name + "@" + modelName(k)}, nil

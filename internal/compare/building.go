@@ -48,7 +48,7 @@ func (rd *reading) report() *Report {
 	r.Primary = r.primary(p.Primary)
 	r.configurations(p)
 	r.pair()
-	r.warn()
+	r.warn(p.Primary)
 	return r
 }
 

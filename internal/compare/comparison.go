@@ -184,6 +184,15 @@ func (c *Comparison) openLedger(m Member, conf batch.Configuration) (*batch.Ledg
 	return l, nil
 }
 
+// Names tell the configurations apart, as short as that goes.
+func (c *Comparison) Names() []string {
+	var members []Member
+	for _, cand := range c.Configurations {
+		members = append(members, Member{Format: cand.Format, Model: cand.Model})
+	}
+	return names(members)
+}
+
 // Run makes what the folder does not have yet. It yields Began first and Ended
 // last, and between them a Turned for each configuration with the events of its
 // batch behind it. Errors are those of batch.Batch.Run, behind Ended; the

@@ -8,8 +8,9 @@ import (
 // named is how many damaged journals are named one by one.
 const named = 5
 
-// warn says what limits the report.
-func (r *Report) warn() {
+// warn says what limits the report. asked is the metric that it was asked to be
+// about, if any.
+func (r *Report) warn(asked string) {
 	for i := range r.Configurations {
 		c := &r.Configurations[i]
 		if c.Missing > 0 {
@@ -33,6 +34,11 @@ func (r *Report) warn() {
 		r.say("the dataset has no gold answers: what is right is not measured")
 	case gold < n:
 		r.say("%d of %d items have no gold answer and are not scored", n-gold, n)
+	}
+	if n > 0 && asked != "" && r.Primary == "" {
+		all := metrics(r.Rollouts)
+		i := slices.IndexFunc(all, func(m Metric) bool { return m.Key == asked })
+		r.say("%s was not measured: no pair is compared by it", all[i].Name) // a plan has no others
 	}
 	if documents > 0 && documents < n {
 		r.say("%d of %d items name no documents; citations are scored on the others", n-documents, n)
