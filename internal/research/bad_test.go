@@ -246,6 +246,44 @@ func about(page string, kind researchtest.Kind, says, text string) func(*researc
 	}
 }
 
+// Of several sources some may fail, and some can only be read: the planner is
+// told of the first, and asks in vain only where there are no others.
+func TestSearchedSources(t *testing.T) {
+	author, pages := owls()
+	for _, tt := range []struct {
+		name    string
+		sources []research.Source
+		told    string
+		logged  int
+	}{
+		{"one fails", []research.Source{pages, mute{pages, "", errors.New("the engine is down")}}, "(score 1.00)\n\nElsewhere the search failed: the engine is down</information>", 0},
+		{"all fail", []research.Source{mute{pages, "", errors.New("the engine is down")}}, "the engine is down", 3},
+		{"one can only be read", []research.Source{mute{pages, "", nil}, pages}, "<information>Barn owl, part 0 [owl-0-0.md]", 0},
+		{"nothing can be searched", []research.Source{mute{pages, "", nil}}, "there is nothing to search here", 3},
+	} {
+		model := &listener{Model: author.Author()}
+		r := newResearch(t, model, pages)
+		r.Sources = tt.sources
+		_, ended := run(t, r)
+		if !slices.ContainsFunc(model.requests, func(q request) bool { return strings.Contains(q.prompt, tt.told) }) {
+			t.Errorf("%s: nobody is told %q", tt.name, tt.told)
+		}
+		if ended.Sections != 3 || len(ended.Report.Log) != tt.logged {
+			t.Errorf("%s: %d sections, %+v", tt.name, ended.Sections, ended.Report.Log)
+		}
+		author, _ = owls() // it knows what it said
+	}
+}
+
+// mute is a shelf that gives this for every search.
+type mute struct {
+	shelf
+	found string
+	err   error
+}
+
+func (m mute) Search(context.Context, []string) (string, error) { return m.found, m.err }
+
 // breaking is a shelf from which one page cannot be taken.
 type breaking struct{ shelf }
 

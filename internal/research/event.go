@@ -139,7 +139,7 @@ type Moved struct {
 type CitationChecked struct {
 	Section int    `json:"section"`
 	ID      int    `json:"id"`
-	Status  string `json:"status"` // "supported", or what is wrong
+	Status  string `json:"status"` // "ok", or what is wrong: a cite.Verdict
 }
 
 // Ended closes a research.

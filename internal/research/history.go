@@ -2,6 +2,7 @@ package research
 
 import (
 	"cmp"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -34,15 +35,27 @@ func (s *state) past(tokens int) string {
 	from := len(s.history)
 	for ; from > 0; from-- {
 		full := s.history[from-1].full
-		characters -= utf8.RuneCountInString(full) + 1
-		tokens -= s.count(full) + 1
-		if characters < 0 || tokens < 0 {
+		n, size := utf8.RuneCountInString(full)+1, s.count(full)+1
+		if n > characters || size > tokens {
 			break
 		}
+		characters, tokens = characters-n, tokens-size
+	}
+	if last := len(s.history) - 1; last >= 0 && from > last {
+		return s.tail(s.history[last].full, characters, tokens)
 	}
 	var lines []string
 	for _, st := range s.history[from:] {
 		lines = append(lines, st.full)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// tail is the end of a text: so many characters and tokens at most.
+func (s *state) tail(text string, characters, tokens int) string {
+	runes := []rune(text)
+	runes = runes[max(0, len(runes)-characters):]
+	// The first place behind which there are few enough.
+	from := sort.Search(len(runes), func(i int) bool { return s.count(string(runes[i:])) <= tokens })
+	return string(runes[from:])
 }

@@ -6,7 +6,34 @@ import (
 	"time"
 
 	"stopgap/internal/trace"
+	"stopgap/runner"
 )
+
+// What was done is told in whole steps, the last ones; of one that is longer
+// than there is room for, the end.
+func TestPast(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		characters int
+		tokens     int
+		steps      []string
+		want       string
+	}{
+		{"nothing", 100, 100, nil, ""},
+		{"all", 100, 100, []string{"one", "two"}, "one\ntwo"},
+		{"the last", 7, 100, []string{"one", "two", "six"}, "six"},
+		{"the end of the last, by characters", 3, 100, []string{"one", "two three"}, "ree"},
+		{"the end of the last, by tokens", 100, 4, []string{"one", "two three"}, "three"},
+	} {
+		s := &state{Research: &Research{Runner: &runner.Runner{CountTokens: func(text string) int { return max(len(text)-1, 0) }}, Limits: Limits{History: tt.characters}}}
+		for _, text := range tt.steps {
+			s.remember(step{full: text})
+		}
+		if got := s.past(tt.tokens); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
 
 // The time between a kill and when a run was gone on with is not the run's.
 func TestTook(t *testing.T) {

@@ -106,14 +106,21 @@ func (s *state) search(ctx context.Context, in searchArguments) (string, error) 
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			failed = append(failed, err)
-			continue
+		case found != "": // some can only be read
+			parts = append(parts, found)
 		}
-		parts = append(parts, found)
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0 && len(failed) == 0:
+		return "", errors.New("there is nothing to search here; read pages whose addresses you know")
+	case len(parts) == 0:
 		return "", errors.Join(failed...)
+	}
+	for _, err := range failed {
+		parts = append(parts, "Elsewhere the search failed: "+err.Error())
 	}
 	return strings.Join(parts, "\n\n"), nil
 }

@@ -9,7 +9,8 @@ import (
 // It is safe for concurrent use.
 type Source interface {
 	// Search gives what was found for some queries, as a model reads it. What is
-	// to be read stands in it by its address.
+	// to be read stands in it by its address. It gives nothing where pages can only
+	// be read.
 	Search(ctx context.Context, queries []string) (string, error)
 	// Read gives a page by its address. ErrElsewhere says that the address is
 	// none of this source.

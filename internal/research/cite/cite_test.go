@@ -27,6 +27,10 @@ var spellings = []struct{ text, want string }{
 	{`<cite index="8">The tower stands.</cite>`, "8 "},
 	{"<id>1</id>", "1"},
 	{"<id>1</id>, <id>2</id>; <id>3</id>", "1,2,3"},
+	{"<cite> <id>id_1</id>, summary_2 </cite> [id_3]", "1,2,3"},
+	{"<cite> <id_1>, <id 2>, <id=\"3\"/> </cite>", "1,2,3"},
+	{"so <id_4>, <id5>. <ideal 6>", "4,5"},
+	{"<cite>1 to 3, 7</cite>", "1,2,3,7"},
 	{"<id> 1 </id> text <id>2</id>", "1 2"},
 	{"It is tall [1].", "1"},
 	{"It is tall[1][2], [3] [4].", "1,2,3,4"},
@@ -122,7 +126,7 @@ const page = `# The *Lantern* of Korvane
 |------|---------:|
 | 1901 | 1,204 |
 
-He said: don’t go there. A soft` + "\u00ad" + `hyphen and a zero` + "\u200b" + `width. 塔は高い。
+Lost… or hidden! He said: don’t go there. A soft` + "\u00ad" + `hyphen and a zero` + "\u200b" + `width. 塔は高い。
 灯は消えた。`
 
 func TestLook(t *testing.T) {
@@ -136,6 +140,8 @@ func TestLook(t *testing.T) {
 		{"the tower is 41 m tall—the tallest of its kind. It was \"never lit\".", Supported, "1.00"},
 		{"“The tower is 41 m tall”", Supported, "1.00"}, // another first letter, quotes around
 		{"**Built in 1847**", Supported, "1.00"},
+		{"Lost... or hidden", Supported, "1.00"}, // the page's own ellipsis
+		{"Lost … or gone", NotInPage, "0.00"},
 		{"- Its keeper, Ilse Marrow, kept a log.\n- The log is lost.", Supported, "1.00"},
 		{"Its keeper, [Ilse Marrow](https://elsewhere.example), kept a log", Supported, "1.00"},
 		{"Built in 1847 ... kept a log … don't go there", Supported, "1.00"},

@@ -52,9 +52,9 @@ type Page struct{ text string }
 // looked for in it.
 func NewPage(text string) *Page { return &Page{plain(text)} }
 
-// Look looks for evidence. Its lines, and what an ellipsis parts, are pieces;
-// each must stand in the page word for word, in any order. Pieces and page are
-// compared in plain text:
+// Look looks for evidence. Its lines are pieces, or what an ellipsis parts where
+// the page has none there; each must stand in the page word for word, in any
+// order. Pieces and page are compared in plain text:
 //
 //   - characters in their compatible composition (Unicode's NFKC);
 //   - white space of any kind and length as one space, and none beside Chinese
@@ -75,7 +75,11 @@ func (p *Page) Look(evidence string) Finding {
 	all, found, looked := 0, 0, 0
 	absent := ""
 	for line := range strings.SplitSeq(evidence, "\n") {
-		pieces := strings.Split(plain(line), "...")
+		text := plain(line)
+		pieces := strings.Split(text, "...")
+		if whole := strings.Trim(text, edges); len(pieces) > 1 && looked < maxPieces && p.holds(whole) {
+			pieces = []string{whole} // the ellipses are the page's
+		}
 		parted := 0
 		for i, piece := range pieces {
 			if pieces[i] = strings.Trim(piece, edges); pieces[i] != "" {

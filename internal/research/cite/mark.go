@@ -56,21 +56,22 @@ var (
 	citeTag   = regexp.MustCompile(`(?i)^<cite((?:\s+[a-z]+\s*=\s*(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s"'<>/]{1,200}))*)\s*(/?)>`)
 	endTag    = regexp.MustCompile(`(?i)^</cite\s*>`)
 	eitherTag = regexp.MustCompile(`(?i)</?cite`)
-	idTags    = regexp.MustCompile(`(?i)^(?:\s*[,;、，]?\s*<id>[^<>\n]{0,80}</id>)+`)
+	idTags    = regexp.MustCompile(`(?i)^(?:\s*[,;、，]?\s*(?:<id>[^<>\n]{0,80}</id>|<id[\s_=:]*"?\d{1,9}"?\s*/?>))+`)
+	bareID    = regexp.MustCompile(`(?i)<id[\s_=:]*"?(\d{1,9})"?\s*/?>`)
 	anyTag    = regexp.MustCompile(`(?i)</?(?:id|cite)\s*>`)
 	quoted    = regexp.MustCompile(`"[^"]*"|'[^']*'|[^\s"'=]+(?:\s|$)`)
-	brackets  = regexp.MustCompile(`(?i)^\[\^?\s*(?:(?:id|summary|source|ref)s?\W?\s*)?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]`)
+	brackets  = regexp.MustCompile(`(?i)^\[\^?\s*(?:(?:id|summary|source|ref)s?[\W_]?\s*)?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]`)
 	lenses    = regexp.MustCompile(`^【\s*\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*(?:[†:][^】\n]{0,80})?】`)
 	between   = regexp.MustCompile(`^[ \t]*[,;、，]?[ \t]*$`)
-	number    = regexp.MustCompile(`(?i)^(?:(?:id|summary|source|ref)s?\W?|#|\^)?0*(\d{1,9})(?:\s*[–-]\s*0*(\d{1,9}))?$`)
+	number    = regexp.MustCompile(`(?i)^(?:(?:id|summary|source|ref)s?[\W_]?|#|\^)?0*(\d{1,9})(?:\s*[–-]\s*0*(\d{1,9}))?$`)
 	parting   = regexp.MustCompile(`[,;、，\s]+|\band\b`)
-	spaced    = regexp.MustCompile(`\s*([–-])\s*`)
-	labels    = regexp.MustCompile(`(?i)\b(id|summary|source|ref)s?\W?\s+(\d)`)
+	spaced    = regexp.MustCompile(`\s*[–-]\s*|(?i:\s+to\s+)`)
+	labels    = regexp.MustCompile(`(?i)\b(id|summary|source|ref)s?[\W_]?\s+(\d)`)
 )
 
 // Find gives the citations of a text, in their order. Beside the spelling of
-// Spell it reads <cite>1, 2</cite>, <cite id="1"/>, <id>1</id> alone, [1], [1,
-// 2], [1][2], [^1] and 【1†…】. What stands in Markdown's code, behind a
+// Spell it reads <cite>1, 2</cite>, <cite id="1"/>, <id>1</id> and <id_1> alone,
+// [1], [1, 2], [1][2], [^1] and 【1†…】. What stands in Markdown's code, behind a
 // backslash, and [1](…) and [1]: …, which are links, cites nothing.
 func Find(text string) []Mark {
 	var out []Mark
@@ -118,9 +119,11 @@ func code(text string, i int) int {
 	for i+run < len(text) && text[i+run] == c {
 		run++
 	}
-	line := strings.LastIndexByte(text[:i], '\n') + 1
-	if run >= 3 && i-line <= 12 && strings.Trim(text[line:i], " \t>-*+") == "" {
-		return fence(text, i, run)
+	if run >= 3 {
+		line := text[strings.LastIndexByte(text[:i], '\n')+1 : i]
+		if len(line) <= 12 && strings.Trim(line, " \t>-*+") == "" {
+			return fence(text, i, run)
+		}
 	}
 	if c == '~' {
 		return run
@@ -227,9 +230,9 @@ func tag(rest string, i int) (Mark, bool) {
 // read reads the numbers between a beginning and an end.
 func read(inside string, start, end int) Mark {
 	m := Mark{Start: start, End: end}
-	inside = anyTag.ReplaceAllString(inside, " ")
+	inside = anyTag.ReplaceAllString(bareID.ReplaceAllString(inside, " $1 "), " ")
 	inside = strings.NewReplacer("[", " ", "]", " ", "(", " ", ")", " ").Replace(inside)
-	inside = labels.ReplaceAllString(spaced.ReplaceAllString(inside, "$1"), "$2")
+	inside = labels.ReplaceAllString(spaced.ReplaceAllString(inside, "-"), "$2")
 	for _, word := range parting.Split(inside, -1) {
 		if word == "" {
 			continue
