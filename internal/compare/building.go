@@ -96,7 +96,7 @@ func (r *Report) values(c int, key string) []*float64 {
 }
 
 // atK gives what k rollouts of each item reach. An item with fewer has none.
-func (r *Report) atK(c int, key string, of func(scores []float64, k int) float64) []*float64 {
+func (r *Report) atK(c int, key string, k int, of func(scores []float64, k int) float64) []*float64 {
 	out := make([]*float64, len(r.Items))
 	for i := range r.Items {
 		var list []float64
@@ -107,7 +107,7 @@ func (r *Report) atK(c int, key string, of func(scores []float64, k int) float64
 				}
 			}
 		}
-		if v := of(list, r.Rollouts); !math.IsNaN(v) {
+		if v := of(list, k); !math.IsNaN(v) {
 			out[i] = &v
 		}
 	}
@@ -161,23 +161,19 @@ func atOnce(n int, do func(i int)) {
 
 // score gives what a configuration reached by a metric, nil for nothing.
 func (r *Report) score(c int, m Metric, correct string) *Score {
-	var values []*float64
-	switch m.Key {
-	case "pass_at_k":
-		values = r.atK(c, correct, passAtK)
-	case "avg_at_k":
-		values = r.atK(c, correct, stats.AvgAtK)
-	case "best_at_k":
-		values = r.atK(c, f1, stats.BestAtK)
-	case "tokens_per_right":
-		return ratio(m, r.values(c, tokens), r.values(c, correct))
-	default:
-		values = r.values(c, m.Key)
-	}
-	if m.Group == AtK && r.Rollouts < 2 {
+	switch {
+	case m.Group == AtK && r.Rollouts < 2:
 		return nil // it is the metric itself
+	case m.of > 0:
+		return newScore(m, r.atK(c, correct, m.of, passAtK))
+	case m.Key == "avg_at_k":
+		return newScore(m, r.atK(c, correct, r.Rollouts, stats.AvgAtK))
+	case m.Key == "best_at_k":
+		return newScore(m, r.atK(c, f1, r.Rollouts, stats.BestAtK))
+	case m.Key == "tokens_per_right":
+		return ratio(m, r.values(c, tokens), r.values(c, correct))
 	}
-	return newScore(m, values)
+	return newScore(m, r.values(c, m.Key))
 }
 
 // newScore scores values, nil where there are none.

@@ -193,6 +193,29 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// Of more than two rollouts there is also what fewer would reach, estimated from
+// all of them.
+func TestPassAtK(t *testing.T) {
+	lucky := func(item, rollout, _ int) string {
+		return []string{"Paris", "Rome", "Bern", "Oslo", ""}[(item+rollout)%5]
+	}
+	r := compared(t, asking(t.TempDir(), 5, cities[:2], candidate(t, "lucky", clerk{script: lucky})))
+	var names []string
+	for _, m := range r.Metrics {
+		if m.Group == AtK {
+			names = append(names, m.Key+" "+m.Name)
+		}
+	}
+	if want := []string{"pass_at_2 pass@2", "pass_at_4 pass@4", "pass_at_k pass@5", "avg_at_k avg@5", "best_at_k best@5"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+	for key, want := range map[string]float64{"pass_at_2": 0.4, "pass_at_4": 0.8, "pass_at_k": 1, "avg_at_k": 0.2} { // one of five is right
+		if got := r.Configurations[0].Score(key); got == nil || math.Abs(got.Estimate-want) > 1e-12 {
+			t.Errorf("%s: %+v, want %v", key, got, want)
+		}
+	}
+}
+
 // One item shows no difference by any metric: the bootstrap draws it again and
 // again, and only the test of items beside it knows that it is one.
 func TestOneItem(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 // rollouts.
 func metrics(k int) []Metric {
 	at := func(name string) string { return fmt.Sprintf("%s@%d", name, k) }
-	return []Metric{
+	return slices.Concat([]Metric{
 		{Key: exactMatch, Name: "exact match", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
 			Help: "the answer is a gold answer, after Search-R1's normalisation; citations are left out"},
 		{Key: "sub_em", Name: "sub-EM", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
@@ -40,11 +40,9 @@ func metrics(k int) []Metric {
 			Help: "the part of the gold documents that the tools showed to the model"},
 		{Key: "answered", Name: "answered", Group: Quality, Unit: Share, Higher: true, Pass: true, Paired: true,
 			Help: "the run ended with an answer, or with the calls that were asked for, right or wrong"},
-
-		{Key: "pass_at_k", Name: at("pass"), Group: AtK, Unit: Share, Higher: true,
-			Help: fmt.Sprintf("at least one of %d rollouts is right", k)},
+	}, passes(k), []Metric{
 		{Key: "avg_at_k", Name: at("avg"), Group: AtK, Unit: Share, Higher: true,
-			Help: fmt.Sprintf("the mean of %d rollouts", k)},
+			Help: fmt.Sprintf("the mean of %d rollouts, which is pass@1 where they are right or wrong", k)},
 		{Key: "best_at_k", Name: at("best"), Group: AtK, Unit: Share, Higher: true,
 			Help: fmt.Sprintf("the best F1 of %d rollouts", k)},
 
@@ -63,7 +61,21 @@ func metrics(k int) []Metric {
 		{Key: "turns", Name: "turns", Group: Cost, Unit: Count, Lower: true, Help: "generations in a run"},
 		{Key: "tokens_per_right", Name: "tokens a right answer", Group: Cost, Unit: Tokens, Lower: true,
 			Help: "all tokens over all right answers"},
+	})
+}
+
+// passes are pass@2, pass@4, … below k, and pass@k.
+func passes(k int) []Metric {
+	var out []Metric
+	pass := func(key string, of int) {
+		out = append(out, Metric{Key: key, Name: fmt.Sprintf("pass@%d", of), Group: AtK, Unit: Share, Higher: true, of: of,
+			Help: fmt.Sprintf("at least one of %d rollouts is right", of)})
 	}
+	for of := 2; of < k; of *= 2 {
+		pass(fmt.Sprintf("pass_at_%d", of), of)
+	}
+	pass("pass_at_k", k)
+	return out
 }
 
 // timing are the metrics of Times, in their order.

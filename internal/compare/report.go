@@ -85,6 +85,7 @@ type Metric struct {
 	Pass bool `json:"pass,omitempty"`
 	// Paired says that Pairs have a Test of it.
 	Paired bool `json:"paired,omitempty"`
+	of     int  // of pass@k: its k, at most Report.Rollouts
 }
 
 // A Group is a heading of metrics.
