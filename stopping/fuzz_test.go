@@ -32,7 +32,7 @@ func FuzzEquivalence(f *testing.F) {
 			c.Action, c.Strip = Notify, false
 		}
 		x := trial{[]Criterion{c}, text}
-		switch err := x.verify(); {
+		switch err := x.verify(judgeLimit); {
 		case errors.Is(err, errUndecided):
 			t.Skip("regexp2 does not take it, or not in time")
 		case err != nil:

@@ -13,7 +13,7 @@ const minimiseLimit = 20 * time.Second
 
 // fails reports whether a smaller trial is still wrong.
 func (x trial) fails() bool {
-	err := x.verify()
+	err := x.verify(judgeLimit)
 	return err != nil && !errors.Is(err, errUndecided)
 }
 
@@ -39,7 +39,7 @@ func (m *mismatch) minimise() *mismatch {
 			progress = small.shorterPattern(i, try) || progress
 		}
 	}
-	small.cut, small.err = "", small.verify()
+	small.cut, small.err = "", small.verify(judgeLimit)
 	return small
 }
 
