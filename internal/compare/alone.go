@@ -10,7 +10,7 @@ import (
 
 // alone is the plan of a folder that is no comparison's but a batch's own: one
 // configuration, with the items up to the last that has a result. Without a
-// ledger the error is ErrNone.
+// ledger, or where nothing is on it yet, the error is ErrNone.
 func alone(dir string) (*Plan, error) {
 	c, err := batch.ReadFolder(dir)
 	switch {
@@ -18,6 +18,8 @@ func alone(dir string) (*Plan, error) {
 		return nil, &FolderError{dir, ErrNone}
 	case err != nil:
 		return nil, err
+	case c.Configuration == nil: // it has not begun
+		return nil, &FolderError{dir, ErrNone}
 	}
 	p := &Plan{Version: planVersion, Data: c.Data, Digest: digest(c.Items), Date: c.Date, Seeds: c.Configuration.Hash(), Rollouts: 1}
 	m := Member{Folder: ".", Hash: c.Configuration.Hash()}

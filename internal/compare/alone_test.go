@@ -1,10 +1,26 @@
 package compare
 
 import (
+	"errors"
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"stopgap/internal/batch"
 )
+
+// A batch that was killed before it began has nothing to be drawn.
+func TestAloneNotBegun(t *testing.T) {
+	dir := t.TempDir()
+	ledger, err := batch.OpenLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	if r, err := Read(dir); !errors.Is(err, ErrNone) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
 
 // The folder of a batch alone is scored as it is in a comparison.
 func TestAlone(t *testing.T) {

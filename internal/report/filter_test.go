@@ -127,6 +127,7 @@ func TestFilterOfWhatWasScored(t *testing.T) {
 	}
 	r.Items[2].Runs[1][0].Scores["exact_match"] = 0
 	r.Items[3].Runs[0][1].Scores["tokens"] = 101
+	r.Items[2].Runs[1][0].Verdict = "incorrect: It is <b>another</b> city."
 	for primary, want := range map[string]map[string]string{
 		"exact_match": {"differs": "1 of 10 items", "wrong": "0 of 10 items", "right": "7 of 10 items"},
 		"tokens":      {"differs": "1 of 10 items", "wrong": "0 of 10 items", "right": "7 of 10 items"},
@@ -138,6 +139,11 @@ func TestFilterOfWhatWasScored(t *testing.T) {
 			if got := settled(b).Count; got != count {
 				t.Errorf("by %s, %s: %s, not %s", primary, show, got, count)
 			}
+		}
+		chromiumtest.Run[any](b, `location.hash = "#item=q3"`)
+		settled(b)
+		if got := chromiumtest.Run[string](b, `[...document.querySelectorAll(".detail .facts")].map(e => e.textContent).filter(s => s.startsWith("judge")).join()`); got != "judge: incorrect: It is <b>another</b> city." {
+			t.Errorf("the judge says %q", got)
 		}
 		question := map[string]int{"exact_match": 2, "tokens": 3}[primary]
 		chromiumtest.Run[any](b, `location.hash = "#only=A.B&show=differs"`)

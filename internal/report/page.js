@@ -163,6 +163,7 @@
     if (r.answer >= 0) show(answer, texts[r.answer]);
     else answer.append(make("span", "faint", "no answer"));
     head.append(answer, make("p", "facts", r.facts));
+    if (r.judged) head.append(make("p", "facts", `judge: ${r.judged}`));
     if (r.error !== undefined) head.append(make("p", "facts", r.error));
     for (const [source, text] of r.segments) box.append(segment(data.sources[source], texts[text]));
     if (r.note) box.append(make("p", "segment template", r.note));

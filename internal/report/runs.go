@@ -56,6 +56,7 @@ type dataRun struct {
 	Score    *float64 `json:"score"`  // by what items differ in
 	Answer   int      `json:"answer"` // -1 for none
 	Facts    string   `json:"facts"`
+	Judged   string   `json:"judged,omitempty"` // what the judge says of it
 	Error    *string  `json:"error,omitempty"`
 	Note     string   `json:"note,omitempty"` // about the segments
 	Segments [][2]int `json:"segments"`       // each a source and a text
@@ -209,7 +210,7 @@ func (t *texts) item(it *compare.Item, by, of *compare.Metric, readings map[*com
 
 // run gives the data of a run.
 func (t *texts) run(run *compare.Run, by, of *compare.Metric, from reading) *dataRun {
-	out := &dataRun{Verdict: judge(by, run), Answer: -1, Facts: facts(run), Segments: [][2]int{}}
+	out := &dataRun{Verdict: judge(by, run), Answer: -1, Facts: facts(run), Judged: visible(run.Verdict), Segments: [][2]int{}}
 	if of != nil {
 		if s, ok := run.Scores[of.Key]; ok {
 			out.Score = &s

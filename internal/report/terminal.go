@@ -144,9 +144,7 @@ func (t *terminal) scores(r *compare.Report, m *compare.Metric) {
 	room := min(60, t.Width-3-name-estimate-span-4)
 	t.line("")
 	head := "   " + t.left("configuration", name) + t.right(titled(m), max(estimate, runewidth.StringWidth(titled(m))+2))
-	if len(head) < 3+name+estimate+span {
-		head += strings.Repeat(" ", 3+name+estimate+span-runewidth.StringWidth(head)-len("95 %")) + "95 %"
-	}
+	head += strings.Repeat(" ", max(2, 3+name+estimate+span-runewidth.StringWidth(head)-len("95 %"))) + "95 %"
 	t.line(t.paint(bold, head))
 	for i := range r.Configurations {
 		c := &r.Configurations[i]

@@ -89,7 +89,9 @@ func TestLittle(t *testing.T) {
 	endless.Configurations[0].Scores[3].Interval = compare.Interval{Interval: stats.Interval{Estimate: 10, Low: 5}, Unbounded: true}
 	tokens := made(abilities[:2], 5, 1)
 	tokens.Primary = "tokens"
-	for name, r := range map[string]*compare.Report{"alone": alone, "nothing": nothing, "unscored": unscored, "unmade": unmade, "endless": endless, "tokens": tokens} {
+	named := made(abilities[:2], 5, 1)
+	named.Metrics[0].Name = "right calls, strict"
+	for name, r := range map[string]*compare.Report{"alone": alone, "nothing": nothing, "unscored": unscored, "unmade": unmade, "endless": endless, "tokens": tokens, "named": named} {
 		var b bytes.Buffer
 		for _, err := range []error{HTML(&b, r, nil), Markdown(&b, r), CSV(&b, r), JSON(&b, r), Terminal(&b, r, nil, Screen{Width: 60})} {
 			if err != nil {
@@ -100,7 +102,7 @@ func TestLittle(t *testing.T) {
 			t.Errorf("%s: %s", name, regexp.MustCompile(`.{0,80}(NaN|Inf\b|<no value>|ZgotmplZ|%!).{0,20}`).FindString(text))
 		}
 		want := map[string]string{
-			"alone": "qwen on capitals.jsonl", "nothing": "qwen on none.jsonl", "unscored": "tokens", "unmade": "not made", "endless": "5.00 or more", "tokens": "scored by tokens",
+			"alone": "qwen on capitals.jsonl", "nothing": "qwen on none.jsonl", "unscored": "tokens", "unmade": "not made", "endless": "5.00 or more", "tokens": "scored by tokens", "named": "right calls, strict, %  95 %\n",
 		}[name]
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s: there is no %q", name, want)
