@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -256,7 +257,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestDeadlines(t *testing.T) {
+func TestDeadlines(t *testing.T) { synctest.Test(t, deadlines) }
+
+func deadlines(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	set := newSet(t, Options{Timeout: time.Hour},

@@ -23,7 +23,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Fatalf("the server %d and its child %d do not run", pid, child)
 	}
 	s.Close()
-	for end := time.Now().Add(5 * time.Second); runs(pid) || runs(child); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); runs(pid) || runs(child); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the server %v, its child %v", runs(pid), runs(child))
 		}
