@@ -159,11 +159,14 @@ func oneLine(s string) string {
 
 var special = regexp.MustCompile("[\\\\`*_\\[\\]<>|~]|&(?:#|[A-Za-z])")
 
+// lineStart is what makes a block of a line, to the character that does.
+var lineStart = regexp.MustCompile(`^(?:[#+=-]|\d{1,9}[.)])`)
+
 // escape makes a text of one line plain in Markdown.
 func escape(s string) string {
 	s = special.ReplaceAllString(s, `\$0`)
-	if strings.HasPrefix(s, "#") || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") || strings.HasPrefix(s, "=") {
-		s = `\` + s
+	if n := len(lineStart.FindString(s)); n > 0 {
+		s = s[:n-1] + `\` + s[n-1:]
 	}
 	return s
 }

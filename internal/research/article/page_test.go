@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
 )
 
@@ -38,5 +42,35 @@ func sober(t *testing.T, page string) {
 	}
 	if count["script"] != 1 || count["style"] != 1 || count["main"] != 1 || count["body"] != 1 {
 		t.Fatalf("elements %v", count)
+	}
+}
+
+// What is escaped is one line of text to a reader, as the name of a reference
+// and as a line of the log.
+func TestEscape(t *testing.T) {
+	md := goldmark.New(goldmark.WithExtensions(extension.Table))
+	for _, words := range []string{
+		"2. The second chapter", "3) three", "1.", "1984. A novel", "# a", "- b", "+ c", "=", "> q", "a | b", "<b>", "*x*", "_y_", "&amp;", "&#60;",
+		"```", "~~~ go", "[1]: x", "[a](b)", "![c](d)", "***", "---", "- - -", `a\`, "https://example.org/_a_", "Ilse Marrow, 41",
+	} {
+		for _, mark := range []string{"1. ", "- "} {
+			source := []byte(mark + escape(words) + "\n")
+			doc := md.Parser().Parse(text.NewReader(source))
+			list, ok := doc.FirstChild().(*ast.List)
+			if !ok || list.NextSibling() != nil || list.ChildCount() != 1 || list.FirstChild().ChildCount() != 1 {
+				t.Errorf("%q is not one line of a list", source)
+				continue
+			}
+			var said strings.Builder
+			_ = ast.Walk(list, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+				if t, ok := n.(*ast.Text); ok && entering {
+					said.Write(t.Value(source))
+				}
+				return ast.WalkContinue, nil
+			})
+			if said := strings.ReplaceAll(said.String(), `\`, ""); said != strings.ReplaceAll(words, `\`, "") {
+				t.Errorf("%q says %q", source, said)
+			}
+		}
 	}
 }
