@@ -188,9 +188,8 @@ func newScore(m Metric, values []*float64) *Score {
 // interval gives the mean with its interval.
 func interval(list []float64, unit Unit) Interval {
 	first := list[0]
-	alike := unit == Share && (first == 0 || first == 1) && !slices.ContainsFunc(list, func(v float64) bool { return v != first })
-	if alike {
-		return Interval{Interval: stats.Wilson(int(first)*len(list), len(list)), Wilson: true}
+	if unit == Share && !slices.ContainsFunc(list, func(v float64) bool { return v != first }) {
+		return Interval{Interval: stats.Wilson(first*float64(len(list)), len(list)), Wilson: true}
 	}
 	return Interval{Interval: stats.Mean(list, resampling)}
 }

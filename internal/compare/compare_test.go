@@ -216,6 +216,18 @@ func TestPassAtK(t *testing.T) {
 	}
 }
 
+// Where all items are alike their interval has a width, also where each is right
+// in some of its rollouts.
+func TestAlike(t *testing.T) {
+	halves := func(_, rollout, _ int) string { return []string{"Paris", "Rome"}[rollout] }
+	r := compared(t, asking(t.TempDir(), 2, cities[:2], candidate(t, "halves", clerk{script: halves})))
+	for key, want := range map[string]stats.Interval{exactMatch: stats.Wilson(1, 2), "pass_at_k": stats.Wilson(2, 2), "citation_recall": stats.Wilson(0, 2)} {
+		if got := r.Configurations[0].Score(key); !got.Wilson || got.Interval.Interval != want || got.Low == got.High {
+			t.Errorf("%s: %+v, want %v", key, got, want)
+		}
+	}
+}
+
 // One item shows no difference by any metric: the bootstrap draws it again and
 // again, and only the test of items beside it knows that it is one.
 func TestOneItem(t *testing.T) {

@@ -81,7 +81,7 @@ func Summarise(results []Result) Summary {
 		}
 	}
 	if len(results) > 0 {
-		s.Strict, s.Right = stats.Wilson(strict, len(results)), stats.Wilson(right, len(results))
+		s.Strict, s.Right = stats.Wilson(float64(strict), len(results)), stats.Wilson(float64(right), len(results))
 	}
 	s.Faults, s.Problems, s.Repairs = counts(faults), counts(problems), counts(repairs)
 	s.Propensity = propensityOf(results)

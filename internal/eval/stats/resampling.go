@@ -47,12 +47,14 @@ func Mean(values []float64, o Resampling) Interval {
 }
 
 // Wilson gives a share with its 95 % score interval (Wilson 1927). Unlike a
-// resampled one it has a width where all cases went the same way.
-func Wilson(hits, n int) Interval {
+// resampled one it has a width where all cases went the same way. A case may be a
+// part of a hit, the mean of its rollouts: it varies less than one of 0 or 1, so
+// that the interval is rather too wide.
+func Wilson(hits float64, n int) Interval {
 	if n == 0 {
 		return Interval{math.NaN(), math.NaN(), math.NaN()}
 	}
-	share, size := float64(hits)/float64(n), float64(n)
+	share, size := hits/float64(n), float64(n)
 	z2 := zLevel * zLevel
 	middle := (share + z2/(2*size)) / (1 + z2/size)
 	half := zLevel / (1 + z2/size) * math.Sqrt(share*(1-share)/size+z2/(4*size*size))

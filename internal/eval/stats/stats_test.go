@@ -95,7 +95,7 @@ func TestMcNemarIsStatsmodels(t *testing.T) {
 
 func TestWilsonIsStatsmodels(t *testing.T) {
 	for _, g := range goldens(t).Wilson {
-		got := Wilson(g.K, g.N)
+		got := Wilson(float64(g.K), g.N)
 		if math.Abs(got.Low-g.Bounds[0]) > 1e-9 || math.Abs(got.High-g.Bounds[1]) > 1e-9 || got.Estimate != float64(g.K)/float64(g.N) {
 			t.Errorf("Wilson(%d, %d) = %v, want %v", g.K, g.N, got, g.Bounds)
 		}
