@@ -119,9 +119,13 @@ func usage(cmd *cobra.Command) error {
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nCommands:\n")
+		width := 0
+		for _, c := range cmd.Commands() {
+			width = max(width, len(c.Name()))
+		}
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
-				fmt.Fprintf(w, "  %-*s %s\n", cmd.NamePadding(), c.Name(), c.Short)
+				fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name(), c.Short)
 			}
 		}
 	}

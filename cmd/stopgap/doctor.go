@@ -84,7 +84,7 @@ used.`,
 		},
 	}
 	addFlags(cmd, s, groupModel, groupTools, groupOutput)
-	hideFlags(cmd, "trace")
+	hideFlags(cmd, "prefill", "trace")
 	s.flags(groupTools).VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, "search-") && f.Name != "embed" {
 			hideFlags(cmd, f.Name)

@@ -84,19 +84,20 @@ Exit codes: 0 exported, 1 nothing to export, 2 wrong usage, 4 a run does not agr
 	addFlags(cmd, s, groupOutput)
 	hideFlags(cmd, "trace")
 	ownFlags(cmd, func(p *pflag.FlagSet) {
-		p.StringVar(&f.to, "to", f.to, "what a line is: messages, text or ids")
+		p.Var(choice{&f.to, []string{"messages", "text", "ids"}}, "to", "what a line is")
 		p.StringVarP(&f.out, "out", "o", f.out, "the `FILE` to write; - for standard output")
 		p.BoolVar(&f.answered, "answered", false, "only runs that ended with an answer")
 		p.Var(count{&f.minCalls, 0}, "min-calls", "only conversations with at least so many tool calls")
 		p.BoolVar(&f.dedupe, "dedupe", false, "leave out what is like a line before")
 		p.BoolVar(&f.eos, "eos", false, "count the token that ends a turn also where the server hid it")
-		p.StringVar(&f.mask, "mask", f.mask, "how ids are marked: labels (-100 for what does not count) or loss_mask (1 and 0)")
+		p.Var(choice{&f.mask, []string{"labels", "loss_mask"}}, "mask", "how ids are marked: labels has -100 for what does not count, loss_mask has 1 and 0")
 		p.BoolVar(&f.bare, "no-metadata", false, "leave out where each line comes from")
 		p.StringVar(&f.gguf, "gguf", "", "take the tokenizer of a GGUF `FILE`")
 		p.StringVar(&f.json, "tokenizer-json", "", "take the tokenizer of a tokenizer.json `FILE`")
 	})
 	a.completeFlags(cmd, s)
-	for name, words := range map[string][]string{"to": {"messages", "text", "ids"}, "mask": {"labels", "loss_mask"}} {
+	for _, name := range []string{"to", "mask"} {
+		words := cmd.Flag(name).Value.(choice).among
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flags are there
 	}
 	_ = cmd.MarkFlagFilename("gguf", "gguf")
@@ -139,13 +140,8 @@ func (a *app) export(ctx context.Context, cmd *cobra.Command, s *settings, args 
 }
 
 func (f *exportFlags) check() error {
-	switch {
-	case f.gguf != "" && f.json != "":
+	if f.gguf != "" && f.json != "" {
 		return &usageError{errors.New("--gguf and --tokenizer-json name two tokenizers"), "use one of them"}
-	case f.to != "messages" && f.to != "text" && f.to != "ids":
-		return &usageError{fmt.Errorf("--to %q: there is no such shape", f.to), "it is messages, text or ids"}
-	case f.mask != "labels" && f.mask != "loss_mask":
-		return &usageError{fmt.Errorf("--mask %q: there is no such mask", f.mask), "it is labels or loss_mask"}
 	}
 	return nil
 }

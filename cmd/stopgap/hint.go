@@ -67,7 +67,7 @@ func hint(err error) string {
 	}
 	if e, ok := errors.AsType[*template.FormatError](err); ok {
 		if errors.Is(e, fs.ErrNotExist) {
-			return "--format takes a name (" + strings.Join(template.Names(), ", ") + ") or the path of a format file"
+			return "--format takes a name or the path of a format file: \"stopgap format list\" lists the names"
 		}
 		return "correct the file, or use --format " + defaultFormat
 	}

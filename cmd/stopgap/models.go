@@ -46,7 +46,7 @@ func (a *app) modelsCommand() *cobra.Command {
 		},
 	}
 	addFlags(cmd, s, groupModel)
-	hideFlags(cmd, "model", "context", "first-token-timeout", "token-timeout")
+	hideFlags(cmd, "model", "context", "first-token-timeout", "token-timeout", "prefill")
 	ownFlags(cmd, func(f *pflag.FlagSet) { f.BoolVar(&asJSON, "json", false, "print JSON") })
 	return cmd
 }

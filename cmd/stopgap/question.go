@@ -45,28 +45,40 @@ func checkQuestion(text string, s *settings) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// systemText gives the system message, read from a file where it begins with @.
+// systemText gives the system message. A file's last line end is none of it.
 func (s *settings) systemText() (string, error) {
-	path, ok := strings.CutPrefix(s.system, "@")
+	text, err := s.fromFile(s.system, "the system message", "--system")
+	if strings.HasPrefix(s.system, "@") {
+		text = strings.TrimRight(text, "\r\n")
+	}
+	return text, err
+}
+
+// fromFile gives a text that was passed, or what is in the file that it names
+// after an @. Its errors say what the text is and what takes it.
+func (s *settings) fromFile(text, what, taker string) (string, error) {
+	path, ok := strings.CutPrefix(text, "@")
 	if !ok {
-		return s.system, nil
+		return text, nil
+	}
+	unreadable := func(err error) error {
+		return &usageError{fmt.Errorf("cannot read %s: %w", what, err), taker + " takes a text, or @ and a file"}
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", &usageError{fmt.Errorf("cannot read the system message: %w", err), "--system takes a text, or @ and a file"}
+		return "", unreadable(err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, int64(s.maxQuestion)+1))
 	switch {
 	case err != nil:
-		return "", &usageError{fmt.Errorf("cannot read the system message: %w", err), "--system takes a text, or @ and a file"}
+		return "", unreadable(err)
 	case uint64(len(b)) > s.maxQuestion:
-		return "", &usageError{fmt.Errorf("the system message %s is larger than %s", path, bytesWords(s.maxQuestion)),
-			"allow more with --max-question"}
+		return "", &usageError{fmt.Errorf("%s %s is larger than %s", what, path, bytesWords(s.maxQuestion)), `shorten it; "stopgap run" takes more with --max-question`}
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
-		return "", &usageError{fmt.Errorf("the system message %s is not UTF-8 text", path), "save it as UTF-8"}
+		return "", &usageError{fmt.Errorf("%s %s is not UTF-8 text", what, path), "save it as UTF-8"}
 	}
-	return strings.TrimRight(string(b), "\r\n"), nil
+	return string(b), nil
 }
 
 // isTerminal reports whether a stream is a terminal.

@@ -63,7 +63,7 @@ as in Go: \n is a newline, \xe4 a byte that is no character by itself.`,
 		},
 	}
 	addFlags(cmd, s, groupModel, groupOutput)
-	hideFlags(cmd, "context", "first-token-timeout", "token-timeout", "trace")
+	hideFlags(cmd, "context", "first-token-timeout", "token-timeout", "prefill", "trace")
 	ownFlags(cmd, func(p *pflag.FlagSet) {
 		p.StringVar(&f.gguf, "gguf", "", "take the tokenizer of a GGUF `FILE`")
 		p.StringVar(&f.json, "tokenizer-json", "", "take the tokenizer of a tokenizer.json `FILE`")

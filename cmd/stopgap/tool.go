@@ -17,7 +17,7 @@ import (
 
 func (a *app) toolCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tool", Short: "List the tools, look at one, or call one without a model",
+		Use: "tool COMMAND", Short: "List the tools, look at one, or call one without a model",
 		Long: `List the tools that "stopgap run --tools" takes, look at one, or call one without
 a model, to see what a model would see.`,
 		Example: "  stopgap tool list\n  stopgap tool show search\n  stopgap tool call search '{\"query\":\"notice\"}' --corpus ~/contracts",

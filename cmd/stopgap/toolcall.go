@@ -93,7 +93,7 @@ that do not fit.`,
 func (a *app) callTool(ctx context.Context, s *settings, args []string, asJSON bool) error {
 	call := tools.Call{Name: args[0]}
 	if len(args) == 2 {
-		text, err := fromFile(args[1], int64(s.maxQuestion))
+		text, err := s.fromFile(args[1], "the arguments", "ARGUMENTS")
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,11 @@ func readJournal(path string, run int) ([]trace.Run, []int, error) {
 			chosen = append(chosen, i)
 		}
 	}
-	if run > len(runs) && err == nil {
+	switch {
+	case err != nil:
+	case len(runs) == 0:
+		err = &usageError{fmt.Errorf("%s has no runs", path), `"stopgap run --trace FILE" writes them`}
+	case run > len(runs):
 		err = &usageError{fmt.Errorf("%s has no run %d", path, run), fmt.Sprintf("it has %d %s", len(runs), plural(len(runs), "run"))}
 	}
 	return runs, chosen, err

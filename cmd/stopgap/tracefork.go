@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,7 +123,7 @@ func (a *app) forkEdits(cmd *cobra.Command, s *settings, run *trace.Run, f forkF
 	edit := trace.Fork{At: f.at, Model: l.ref != run.Header.Model, Call: f.call}
 	format := run.Header.Format
 	if cmd.Flags().Changed("response") {
-		text, err := fromFile(f.response, int64(s.maxQuestion))
+		text, err := s.fromFile(f.response, "the response", "--response")
 		if err != nil {
 			return edit, format, err
 		}
@@ -140,26 +138,6 @@ func (a *app) forkEdits(cmd *cobra.Command, s *settings, run *trace.Run, f forkF
 	}
 	edit.Format = compiled
 	return edit, trace.Format{Name: f.format, Text: string(formatText(f.format))}, nil
-}
-
-// fromFile gives a text, or what is in the file that it names after an @.
-func fromFile(text string, limit int64) (string, error) {
-	path, ok := strings.CutPrefix(text, "@")
-	if !ok {
-		return text, nil
-	}
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > limit {
-		err = fmt.Errorf("%s is larger than %s", path, bytesWords(uint64(limit)))
-	}
-	var b []byte
-	if err == nil {
-		b, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return "", &usageError{fmt.Errorf("cannot read the response: %w", err), "--response takes a text, or @ and a file"}
-	}
-	return string(b), nil
 }
 
 func (a *app) traceResumeCommand() *cobra.Command {
@@ -214,7 +192,7 @@ func (a *app) resume(cmd *cobra.Command, s *settings, path string, f traceFlags)
 		chosen = chosen[:len(chosen)-1]
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("%s: every run: %w", path, trace.ErrEnded)
+		return &usageError{fmt.Errorf("every run of %s has its end", path), traceHint(trace.ErrEnded)}
 	}
 	i := chosen[len(chosen)-1]
 	ctx, stop := interruptible(cmd.Context())

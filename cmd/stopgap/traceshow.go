@@ -34,8 +34,8 @@ called and was told, how many tokens each turn read and wrote, and how it ended.
 				return &usageError{errors.New("--prompt, --events and --json print different things"), "use one of them"}
 			}
 			runs, chosen, err := readJournal(args[0], f.run)
-			if prompt && err == nil && len(chosen) != 1 {
-				err = &usageError{fmt.Errorf("%s has %d runs, and --prompt prints one", args[0], len(runs)), "choose with --run N"}
+			if prompt && len(chosen) > 1 {
+				return &usageError{fmt.Errorf("%s has %d runs, and --prompt prints one", args[0], len(runs)), "choose with --run N"}
 			}
 			deck := trace.NewDeck(runs)
 			for _, i := range chosen {

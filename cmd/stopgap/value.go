@@ -200,7 +200,8 @@ type words struct {
 	check  func(string) error
 }
 
-func (v words) Type() string       { return v.kind }
+// Type has three dots for an ellipsis: pflag counts the columns of the help in bytes.
+func (v words) Type() string       { return strings.ReplaceAll(v.kind, "…", "...") }
 func (v words) String() string     { return strings.Join(*v.values, ",") }
 func (v words) GetSlice() []string { return *v.values }
 func (v words) Set(s string) error { return v.Append(s) }
