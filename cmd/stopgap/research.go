@@ -27,6 +27,7 @@ import (
 	"stopgap/models"
 	"stopgap/runner"
 	"stopgap/template"
+	"stopgap/tools"
 )
 
 // researchFlags are those of "stopgap research".
@@ -220,7 +221,10 @@ func (f researchFlags) settings(s *settings, k *kit, scripts research.Scripts) m
 	for name, d := range map[string]time.Duration{"--plan-time": f.limits.Plan.Time, "--write-time": f.limits.Write.Time} {
 		out[name] = d.String()
 	}
-	out["--embed"], out["--search-engine"] = masked(s.embed), s.searchEngine
+	out["--embed"], out["--search-engine"], out["--search-url"] = masked(s.embed), s.searchEngine, masked(s.searchURL)
+	if s.allows(tools.Files) {
+		out["--folder"] = s.folder
+	}
 	out["--strict"], out["--calls-in-think"] = strconv.FormatBool(s.strict), s.callsInThink
 	maps.Copy(out, samplingFlags(s.sampling))
 	return out
