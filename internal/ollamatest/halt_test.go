@@ -15,7 +15,7 @@ import (
 // A client that leaves the stream when the call is complete stops a model that
 // would never stop by itself, and Slots tells how many tokens that took.
 func TestHaltReachesTheServer(t *testing.T) {
-	const limit = 1000
+	const limit = 7000 // which takes longer than a busy machine needs to hear of the halt
 	s := Start(t)
 	call := runs[0].script.Turns[0]
 	call.Text += "\n<tool_response>\nI invent what the tool said.\n</tool_response>\nAnd I go on."
@@ -23,18 +23,18 @@ func TestHaltReachesTheServer(t *testing.T) {
 	_, path := write(t, automaton.Script{Turns: []automaton.Turn{call}}, automaton.Options{FeedForward: 8192})
 	s.Create(t, "endless", path, nil)
 
-	if _, last := generate(t, s, "endless", opening, map[string]any{"num_predict": 100}); last.EvalCount != 100 || last.DoneReason != "length" {
+	if _, last := generate(t, s, "endless", opening, map[string]any{"num_ctx": 8192, "num_predict": 100}); last.EvalCount != 100 || last.DoneReason != "length" {
 		t.Errorf("not halted: %d tokens, reason %q; want 100, length", last.EvalCount, last.DoneReason)
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	no, text, read := false, "", 0
 	halt := errors.New("halt")
 	err := s.Client.Generate(ctx, &api.GenerateRequest{
 		Model: "endless", Prompt: opening, Raw: true,
 		Think: &api.ThinkValue{Value: false}, Truncate: &no, Shift: &no,
-		Options: map[string]any{"num_ctx": 2048, "num_predict": limit},
+		Options: map[string]any{"num_ctx": 8192, "num_predict": limit},
 	}, func(r api.GenerateResponse) error {
 		text += r.Response
 		read++
@@ -47,7 +47,7 @@ func TestHaltReachesTheServer(t *testing.T) {
 		t.Fatalf("the call did not come: %v after %q", err, text)
 	}
 	// The next request waits until the model is free, and tells what is left.
-	generate(t, s, "endless", "x", nil)
+	generate(t, s, "endless", "x", map[string]any{"num_ctx": 8192})
 	slots := s.Slots()
 	if len(slots) < 3 {
 		t.Fatalf("the log tells of %d requests, want 3", len(slots))

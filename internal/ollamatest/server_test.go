@@ -75,7 +75,7 @@ func write(t *testing.T, s automaton.Script, o automaton.Options) (*automaton.Au
 // response.
 func generate(t *testing.T, s *Server, model, prompt string, options map[string]any) ([]string, api.GenerateResponse) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	no := false
 	request := &api.GenerateRequest{
