@@ -39,22 +39,18 @@ type called struct {
 // errNoRun says that a journal has no run with an end.
 var errNoRun = errors.New("it has no run that ended")
 
-// lastRun gives the run of a journal that counts: the last one. A rollout that
-// was made again has several.
+// lastRun gives the run of a journal that counts. A rollout that was made again has
+// several.
 func lastRun(file string) ([]trace.Run, int, error) {
 	runs, err := trace.ReadFile(file)
 	if err != nil {
 		return nil, 0, pathless(err)
 	}
-	for i := len(runs) - 1; i >= 0; i-- {
-		if runs[i].Header.ID != "" { // else its header was cut off
-			if !runs[i].Ended() {
-				break
-			}
-			return runs, i, nil
-		}
+	i := trace.Last(runs)
+	if i < 0 || !runs[i].Ended() {
+		return nil, 0, errNoRun
 	}
-	return nil, 0, errNoRun
+	return runs, i, nil
 }
 
 // readFacts reads a journal.
