@@ -88,7 +88,7 @@ func TestLlamaServerIsFound(t *testing.T) {
 }
 
 func TestDiscoveryEndsAtTheBuiltinModel(t *testing.T) {
-	found, err := Discover(t.Context(), Options{OllamaHost: refusedURL(t)})
+	found, err := Discover(t.Context(), Options{OllamaHost: refusedURL})
 	if err != nil {
 		t.Fatal(err)
 	}

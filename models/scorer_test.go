@@ -370,7 +370,11 @@ func TestRepliesThatAreNone(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, llamaDialect.asides[r.URL.Path])
 			})
-			m, err := Open("llamacpp:"+url, Options{Retries: -1, FirstToken: 200 * time.Millisecond})
+			limit := time.Minute
+			if c.name == "silence" {
+				limit = 200 * time.Millisecond
+			}
+			m, err := Open("llamacpp:"+url, Options{Retries: -1, FirstToken: limit})
 			if err != nil {
 				t.Fatal(err)
 			}
