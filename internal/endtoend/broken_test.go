@@ -71,7 +71,7 @@ func (b *brokenOllama) run(t *testing.T) (runner.Outcome, error) {
 
 func (b *brokenOllama) ask(t *testing.T, m models.Model) (out runner.Outcome, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	greedy := 0.0
 	r := newRunner(t, "qwen", m, b.set)

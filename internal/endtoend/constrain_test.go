@@ -55,7 +55,7 @@ func try(t *testing.T, m models.Model, constrain bool, seeds int) (sum trial) {
 		r.Constrain, r.SingleCall, r.Strict = constrain, true, true
 		r.Sampling = models.Sampling{Temperature: &one, TopP: &one, MinP: &none, TopK: &all, Seed: &seed}
 		r.Limits = runner.Limits{Turns: 1, TurnTokens: 60}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		for ev, err := range r.Run(ctx, runner.Task{Question: "How is the weather in Oslo?"}) {
 			if err != nil {
 				t.Fatal(err)

@@ -162,7 +162,7 @@ func firstTurn(t testing.TB, m *listener) (got turn) {
 	t.Helper()
 	f := thinking(t)
 	r := &runner.Runner{Model: m, Format: f, Criteria: eight(f.Think), Context: 8192}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	for ev, err := range r.Run(ctx, runner.Task{Question: "How deep is the harbour?"}) {
 		if err != nil && !errors.Is(err, errSecond) {

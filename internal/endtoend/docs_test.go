@@ -131,7 +131,7 @@ func follow(t *testing.T, page, bin string, env ...string) {
 		t.Fatal("no commands")
 	}
 	for _, st := range all {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		cmd := exec.CommandContext(ctx, "bash", "-c", "{ "+st.command+"\n} 2>&1")
 		cmd.Dir = dir
 		cmd.Env = append([]string{

@@ -248,7 +248,7 @@ func check(t *testing.T, sys system, r *runner.Runner) (stops []runner.Stopped) 
 	var returned []runner.Returned
 	var out runner.Outcome
 	spans := map[template.SpanKind]string{}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	for ev, err := range r.Run(ctx, runner.Task{Question: question, Date: "2026-01-02"}) {
 		if err != nil {
