@@ -22,7 +22,10 @@ var (
 	leading  = regexp.MustCompile("^(?:\\s+|#{1,6}(?:\\s+|$)|[-*+•](?:\\s+|$)|>|```|~~~)")
 )
 
-const maxLine = 16 << 10 // bytes of one line
+const (
+	maxLine  = 16 << 10 // bytes of one line
+	maxMarks = 50       // before its text
+)
 
 // A kind of line.
 type lineKind int
@@ -153,9 +156,10 @@ func (p *parser) cites(r *row, body string) (left string, bad []string) {
 	return body, bad
 }
 
-// clean takes off what only marks a line as a title or a point.
+// clean takes off what only marks a line as a title or a point. A line that has
+// too many marks says nothing: a model has gone on with them for ever.
 func clean(text string) string {
-	for {
+	for range maxMarks {
 		before := text
 		text = strings.Join(strings.Fields(text), " ")
 		text = closing.ReplaceAllString(text[len(leading.FindString(text)):], "")
@@ -176,6 +180,7 @@ func clean(text string) string {
 			return text
 		}
 	}
+	return ""
 }
 
 // cut bounds a text in characters.
