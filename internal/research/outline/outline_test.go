@@ -39,7 +39,7 @@ var written = []struct{ name, text, want string }{
 	{"prose", "I would first look at the tower.\n\nThen at its keepers [1].", "I would first look at the tower.\nThen at its keepers. <cite> <id>1</id> </cite>"},
 	{"nothing", " \n---\n", ""},
 	{"marks and then words", "## " + strings.Repeat("> ", 20) + "A", "## A"},
-	{"marks without an end", "## A\n" + strings.Repeat("1. ", maxLine/3) + "b [1]", "## A"},
+	{"marks without an end", "## A\n" + strings.Repeat("1. ", maxLine/3-8) + "b [1]", "## A"},
 	{"a heading with a quoted tag", "## A <b>bold</b> `<cite>1</cite>` claim", "## A <b>bold</b> `<cite>1</cite>` claim"},
 }
 
