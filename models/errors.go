@@ -88,6 +88,13 @@ func (e *UnreachableError) Reason() string {
 	return fmt.Sprint(e.Err)
 }
 
+// A silence is how long a server was waited for that did not answer. It is an
+// os.ErrDeadlineExceeded.
+type silence time.Duration
+
+func (d silence) Error() string        { return "no answer within " + time.Duration(d).String() }
+func (d silence) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
 // A NotFoundError says that the server does not have the model.
 type NotFoundError struct {
 	Server    string

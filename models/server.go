@@ -98,7 +98,7 @@ func (s *server) call(ctx context.Context, method, path string, in, out any) err
 		}
 	}
 	lookup, cancel := context.WithTimeoutCause(ctx, lookupLimit,
-		&UnreachableError{Server: s.kind, URL: s.url(), Err: errors.New("no answer within " + lookupLimit.String())})
+		&UnreachableError{Server: s.kind, URL: s.url(), Err: silence(lookupLimit)})
 	defer cancel()
 	resp, err := s.do(lookup, method, path, body)
 	if err != nil {

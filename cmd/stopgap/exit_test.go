@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,7 @@ func TestErrors(t *testing.T) {
 		{&models.UnreachableError{Server: "ollama", URL: "http://a", Err: refused}, 3, "ollama serve"},
 		{&models.UnreachableError{Server: "llama-server", URL: "http://a", Err: refused}, 3, "llama-server -m model.gguf"},
 		{&models.UnreachableError{Server: "vllm", URL: "http://a", Err: refused}, 3, "stopgap doctor"},
+		{&models.UnreachableError{Server: "ollama", URL: "http://a", Err: os.ErrDeadlineExceeded}, 3, "it may hang"},
 		{&models.NotFoundError{Server: "ollama", Model: "x"}, 3, "ollama pull x"},
 		{&models.NotFoundError{Server: "ollama", Model: "qwen", Available: []string{"qwen3"}}, 3, `did you mean "qwen3"?`},
 		{&models.NotFoundError{Server: "ollama", Model: "demox", Available: []string{"demo:latest"}}, 3, `did you mean "demo"?`},
@@ -51,7 +53,7 @@ func TestErrors(t *testing.T) {
 		{&stopping.CompileError{Position: -1}, 2, "--stop"},
 		{&stopping.CompileError{Position: -1, Hint: "do this"}, 2, "do this"},
 		{&stopping.BudgetError{}, 2, "backtracks"},
-		{&corpus.ReadError{Err: fs.ErrNotExist}, 2, "--corpus"},
+		{&corpus.ReadError{Err: fs.ErrNotExist}, 2, "name an existing folder"},
 		{&corpus.ReadError{Err: fs.ErrPermission}, 2, "may read"},
 		{&corpus.NoDocumentsError{}, 2, ".jsonl"},
 		{&corpus.IndexError{}, 2, "--index FILE"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -142,7 +143,7 @@ func choiceHint(err error) string {
 func fileHint(err error) string {
 	if e, ok := errors.AsType[*corpus.ReadError](err); ok {
 		if errors.Is(e, fs.ErrNotExist) {
-			return "--corpus takes an existing folder, or a .jsonl file with one document a line"
+			return "name an existing folder, or a .jsonl file with one document a line"
 		}
 		return "check that you may read it"
 	}
@@ -170,6 +171,9 @@ const startServer = "start Ollama (\"ollama serve\") or llama-server (\"llama-se
 // serverHint is about the errors of model servers.
 func serverHint(err error) string {
 	if e, ok := errors.AsType[*models.UnreachableError](err); ok {
+		if errors.Is(e, os.ErrDeadlineExceeded) {
+			return "it may hang: look at its log, start it again, or check the address"
+		}
 		return startHint(e.Server)
 	}
 	if errors.Is(err, errUnusable) {

@@ -40,7 +40,7 @@ func checkQuestion(text string, s *settings) (string, error) {
 		return "", &usageError{errors.New("the question is not text: it has bytes that are not UTF-8, or zeros"),
 			"pass text; documents go into a folder that --corpus names"}
 	case strings.TrimSpace(text) == "":
-		return "", &usageError{errNoQuestion, `ask something: stopgap run "…", or pass the question on standard input`}
+		return "", &usageError{errNoQuestion, `pass it as an argument in quotes, or on standard input`}
 	}
 	return strings.TrimRight(text, "\r\n"), nil
 }
