@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"stopgap/models"
@@ -236,36 +237,40 @@ func TestReplay(t *testing.T) {
 		{name: "one call", pen: pen{texts: []string{two, "So."}}, edit: func(r *runner.Runner) { r.SingleCall = true }, term: runner.TermAnswered},
 		{name: "constrained", pen: pen{texts: []string{"I look.\n<tool_call>", `{"q": "a"}`, "<|im_end|>", "So."}}, edit: func(r *runner.Runner) { r.Constrain = true }, term: runner.TermAnswered},
 	} {
+		// In a bubble a limit of time is over where nothing else goes on.
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.tool.run == nil {
-				c.tool = echo("search")
-			}
-			r := &runner.Runner{Model: &c.pen, Format: format(t, "qwen"), Tools: set(t, c.opts, c.tool), Name: "pen", Session: "s"}
-			if c.edit != nil {
-				c.edit(r)
-			}
-			ctx, end := context.WithCancelCause(t.Context())
-			cancel := func() { end(nil) }
-			if c.term == runner.TermHandedOver {
-				cancel = func() { end(runner.ErrHandedOver) }
-			}
-			defer cancel()
-			if c.limit > 0 {
-				var stop context.CancelFunc
-				ctx, stop = context.WithTimeout(ctx, c.limit)
-				defer stop()
-			}
-			runs := record(t, ctx, r, func(ev runner.Event) {
-				if ev.Kind() == c.when {
-					cancel()
+			synctest.Test(t, func(t *testing.T) {
+				if c.tool.run == nil {
+					c.tool = echo("search")
 				}
-			}, "Where?")
-			ended, err := runs[0].Records[len(runs[0].Records)-1].RunnerEvent()
-			if err != nil || ended.(runner.Ended).Termination != c.term {
-				t.Fatalf("%+v, %v", ended, err)
-			}
-			replays(t, runs)
+				r := &runner.Runner{Model: &c.pen, Format: format(t, "qwen"), Tools: set(t, c.opts, c.tool), Name: "pen", Session: "s"}
+				if c.edit != nil {
+					c.edit(r)
+				}
+				ctx, end := context.WithCancelCause(t.Context())
+				cancel := func() { end(nil) }
+				if c.term == runner.TermHandedOver {
+					cancel = func() { end(runner.ErrHandedOver) }
+				}
+				defer cancel()
+				if c.limit > 0 {
+					var stop context.CancelFunc
+					ctx, stop = context.WithTimeout(ctx, c.limit)
+					defer stop()
+				}
+				runs := record(t, ctx, r, func(ev runner.Event) {
+					if ev.Kind() == c.when {
+						cancel()
+					}
+				}, "Where?")
+				ended, err := runs[0].Records[len(runs[0].Records)-1].RunnerEvent()
+				if err != nil || ended.(runner.Ended).Termination != c.term {
+					t.Fatalf("%+v, %v", ended, err)
+				}
+				replays(t, runs)
+				time.Sleep(3 * time.Second) // the bubble ends when everybody has come back
+			})
 		})
 	}
 }

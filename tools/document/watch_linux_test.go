@@ -112,7 +112,7 @@ func descendants(parent int) (list []int) {
 // wantNobody wants no process left that parses.
 func wantNobody(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second) // the kernel takes its time with the dead
+	deadline := time.Now().Add(time.Minute) // the kernel takes its time with the dead
 	for {
 		list := descendants(os.Getpid())
 		if len(list) == 0 {
