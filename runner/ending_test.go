@@ -137,7 +137,9 @@ func TestDeadlineInATool(t *testing.T) {
 	})
 }
 
-func TestDeadlineOfTheCaller(t *testing.T) {
+func TestDeadlineOfTheCaller(t *testing.T) { synctest.Test(t, deadlineOfTheCaller) }
+
+func deadlineOfTheCaller(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	m := &fakeModel{texts: []string{strings.Repeat("word ", 5000)}, pause: time.Millisecond}
@@ -411,7 +413,7 @@ func TestBreakAtEveryEvent(t *testing.T) {
 			t.Errorf("a break at event %d: something went on", stop)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
