@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"io"
 	"os"
 )
@@ -28,7 +29,7 @@ func Open(path string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > largestJSON {
+	if len(data) > largestJSON || !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return nil, broken("%s is neither a GGUF file nor a tokenizer.json", path)
 	}
 	return FromJSON(data)
