@@ -49,7 +49,7 @@ func (a *app) runComparison(ctx context.Context, s *settings, c *compare.Compari
 		fmt.Fprintln(board, printable(planWords(c)))
 	}
 	if f.dryRun {
-		return nil
+		return comparisonError(c.Check())
 	}
 	if err := c.Open(); err != nil {
 		return comparisonError(err)

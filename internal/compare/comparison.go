@@ -88,20 +88,9 @@ func (e *TwiceError) Error() string {
 // there is one, is this one or less of it. Nothing is asked yet. The errors are
 // *TwiceError, *FolderError with a *ChangedError in it, and *batch.FolderError.
 func (c *Comparison) Open() error {
-	p, err := c.newPlan()
+	p, err := c.planned()
 	if err != nil {
 		return err
-	}
-	before, err := readPlan(c.Dir)
-	switch {
-	case errors.Is(err, ErrNone):
-		err = vacant(c.Dir)
-	case err == nil:
-		err = p.follows(before)
-		p.Judge = cmp.Or(p.Judge, before.Judge)
-	}
-	if err != nil {
-		return &FolderError{c.Dir, err}
 	}
 	for i, m := range p.Members {
 		l, err := c.openLedger(m, c.Configurations[i].Configuration)
@@ -117,6 +106,32 @@ func (c *Comparison) Open() error {
 	}
 	c.plan = p
 	return nil
+}
+
+// Check tells, without touching the folder, what Open would say of the plan.
+func (c *Comparison) Check() error {
+	_, err := c.planned()
+	return err
+}
+
+// planned is the plan, which must be more of the one that the folder has.
+func (c *Comparison) planned() (*Plan, error) {
+	p, err := c.newPlan()
+	if err != nil {
+		return nil, err
+	}
+	before, err := readPlan(c.Dir)
+	switch {
+	case errors.Is(err, ErrNone):
+		err = vacant(c.Dir)
+	case err == nil:
+		err = p.follows(before)
+		p.Judge = cmp.Or(p.Judge, before.Judge)
+	}
+	if err != nil {
+		return nil, &FolderError{c.Dir, err}
+	}
+	return p, nil
 }
 
 // Close lets others work in the folder.
@@ -152,7 +167,7 @@ func vacant(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return pathless(os.MkdirAll(dir, 0o700))
+		return nil
 	case err != nil:
 		return pathless(err)
 	}
