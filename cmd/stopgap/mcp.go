@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,10 @@ func (a *app) offer(ctx context.Context, s *settings) error {
 		return &usageError{errors.New("there are no tools to offer"), "--tools names some, --corpus brings search and read; \"stopgap tool list\" lists what there is"}
 	}
 	k.approver.silent = true
-	return mcp.Offer(ctx, k.runner.Tools, readVersion().Version, io.NopCloser(a.stdin), openOutput{a.stdout})
+	if err := mcp.Offer(ctx, k.runner.Tools, readVersion().Version, io.NopCloser(a.stdin), openOutput{a.stdout}); err != nil {
+		return fmt.Errorf("the conversation over MCP broke off: %w", err)
+	}
+	return nil
 }
 
 // An openOutput stays open when its user is done with it.
