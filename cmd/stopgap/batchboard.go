@@ -33,8 +33,7 @@ type workerLine struct {
 // newBatchBoard starts a board. Close ends it.
 func newBatchBoard(w io.Writer, s screen) *batchBoard {
 	b := &batchBoard{board: board{w: w, screen: s}}
-	b.lines = b.frame
-	b.start()
+	b.start(b.frame)
 	return b
 }
 

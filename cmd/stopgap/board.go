@@ -16,8 +16,9 @@ import (
 type board struct {
 	mu      sync.Mutex // of all that is here, and of what lines reads
 	w       io.Writer
-	screen  screen
-	lines   func() []string // nil for nothing yet
+	screen  screen // of the frame: its width stays while the frame is drawn
+	size    func() int
+	lines   func() []string // none: nothing is drawn yet
 	first   string          // the attribute of the first line, "" for none
 	others  string
 	drawn   []int // the columns of the lines that stand there now
@@ -26,9 +27,9 @@ type board struct {
 	ended   sync.WaitGroup
 }
 
-// start begins to draw. Close ends it.
-func (b *board) start() {
-	b.end = make(chan struct{})
+// start begins to draw lines. Close ends it.
+func (b *board) start(lines func() []string) {
+	b.size, b.lines, b.end = b.screen.width, lines, make(chan struct{})
 	b.ended.Go(func() {
 		tick := time.NewTicker(frameTime)
 		defer tick.Stop()
@@ -67,6 +68,8 @@ func (b *board) tell() {
 
 // draw writes what waits, and the lines anew below it.
 func (b *board) draw() {
+	width := b.size()
+	b.screen.width = func() int { return width }
 	b.clear()
 	b.tell()
 	attribute := b.first
@@ -119,6 +122,7 @@ func (b *board) Close() {
 	default:
 		close(b.end)
 	}
+	b.screen.width = b.size
 	b.clear()
 	b.tell()
 	b.mu.Unlock()

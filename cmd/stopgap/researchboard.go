@@ -29,8 +29,7 @@ type researchBoard struct {
 // newResearchBoard starts a board. Close ends it.
 func newResearchBoard(w io.Writer, s screen) *researchBoard {
 	b := &researchBoard{board: board{w: w, screen: s, first: bold, others: dim}}
-	b.lines = b.frame
-	b.start()
+	b.start(b.frame)
 	return b
 }
 

@@ -348,3 +348,11 @@ func (b *Tab) Wait(d time.Duration) {
 	b.t.Helper()
 	b.call("Runtime.evaluate", map[string]any{"expression": fmt.Sprintf("new Promise(r => setTimeout(r, %d))", d.Milliseconds()), "awaitPromise": true})
 }
+
+// Until waits until an expression of the page is true, and no longer than a
+// minute: what the page shows then is for the test to judge.
+func (b *Tab) Until(expression string) {
+	b.t.Helper()
+	b.call("Runtime.evaluate", map[string]any{"expression": fmt.Sprintf(`new Promise(done => { let n = 0;
+		const look = () => (%s) || n++ > 3000 ? done() : setTimeout(look, 20); look(); })`, expression), "awaitPromise": true})
+}

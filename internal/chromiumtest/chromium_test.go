@@ -36,7 +36,7 @@ func TestTabSeesErrorsAndRequests(t *testing.T) {
 		t.Errorf("the mouse did %q", got)
 	}
 	b.Tap("#p")
-	b.Wait(500 * time.Millisecond)
+	b.Until(`p.textContent.includes("click")`)
 	if got := Run[string](b, "p.textContent"); !strings.Contains(got, "pointerover touch") || !strings.Contains(got, "click") {
 		t.Errorf("the finger did %q", got)
 	}

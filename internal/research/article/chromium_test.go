@@ -44,6 +44,9 @@ func card(b *chromiumtest.Tab) string {
 		return c.hidden || r.width === 0 ? "" : r.left < 0 || r.right > document.documentElement.clientWidth ? "outside of the window" : c.innerText; })()`)
 }
 
+// shown says in the page that the card is there.
+const shown = `(() => { const c = document.getElementById("card"); return !c.hidden && c.getBoundingClientRect().width > 0; })()`
+
 // The page says nothing to the console and asks for nothing, runs nothing of
 // what the model and the pages say, and fits its window.
 func TestPage(t *testing.T) {
@@ -101,7 +104,7 @@ func TestPolicy(t *testing.T) {
 func TestCard(t *testing.T) {
 	b := open(t, 1280)
 	b.Point("#c1")
-	b.Wait(400 * time.Millisecond)
+	b.Until(shown)
 	text := card(b)
 	for _, part := range []string{"Korvane: a history", "korvane.example", "word for word", "there was never any oil", "nobody had ordered oil", "Read for: Whether the light was lit", "Summary 2"} {
 		if !strings.Contains(text, part) {
@@ -115,7 +118,7 @@ func TestCard(t *testing.T) {
 		t.Error("the card goes when the mouse comes to it")
 	}
 	b.Point("h1")
-	b.Wait(500 * time.Millisecond)
+	b.Until("!(" + shown + ")")
 	if got := card(b); got != "" {
 		t.Errorf("the card stays: %q", got)
 	}
@@ -139,7 +142,7 @@ func TestCard(t *testing.T) {
 	}
 	shoot(b, "article-card-bad")
 	b.Key("Enter")
-	b.Wait(200 * time.Millisecond)
+	b.Until(`location.hash !== ""`)
 	if got := chromiumtest.Run[string](b, "location.hash"); got != "#r2" {
 		t.Errorf("Enter leads to %q", got)
 	}
@@ -156,7 +159,7 @@ func TestCard(t *testing.T) {
 func TestCardWithAFinger(t *testing.T) {
 	b := open(t, 400)
 	b.Tap("#c3")
-	b.Wait(500 * time.Millisecond)
+	b.Until(shown)
 	if got := card(b); !strings.Contains(got, "The Lantern") {
 		t.Errorf("a tap shows %q", got)
 	}
@@ -165,14 +168,14 @@ func TestCardWithAFinger(t *testing.T) {
 	}
 	shoot(b, "article-card-400")
 	b.Tap("h1")
-	b.Wait(500 * time.Millisecond)
+	b.Until("!(" + shown + ")")
 	if got := card(b); got != "" {
 		t.Errorf("a tap elsewhere leaves %q", got)
 	}
 	b.Tap("#c3")
-	b.Wait(500 * time.Millisecond)
+	b.Until(shown)
 	b.Tap("#c3")
-	b.Wait(500 * time.Millisecond)
+	b.Until(`location.hash !== ""`)
 	if got := chromiumtest.Run[string](b, "location.hash"); got != "#r3" {
 		t.Errorf("a second tap leads to %q", got)
 	}
