@@ -103,8 +103,12 @@ def loss_of(model, run, batch, aside):
 
 
 def rate(c, step):
-    """Warm up, stay, decay linearly to nothing."""
-    return min(1, (step + 1) / c["warmup"], max(0, c["steps"] - step) / c["decay"])
+    """Warm up, stay, decay linearly to nothing; then the same in short cycles."""
+    since = step - (c["steps"] - c["cycles"] * c["cycle"])
+    if since >= 0:
+        at = since % c["cycle"]
+        return c["cycle_rate"] * min(1, (at + 1) / 40, 1 - at / c["cycle"])
+    return min(1, (step + 1) / c["warmup"], max(0, -since) / c["decay"])
 
 
 def examine(model, c, tokenizer, generate, number=96):
@@ -192,6 +196,8 @@ def train(a, c, model, opts, samples, step, say, checkpoint):
             step += 1
             seen += sum(len(s[0]) for s in batch)
             mean = loss.item() if mean is None else 0.95 * mean + 0.05 * loss.item()
+            if step >= c["steps"] - c["cycles"] * c["cycle"] and (c["steps"] - step) % c["cycle"] == 0:
+                torch.save({"model": model.state_dict()}, os.path.join(a.out, f"end-{step}.pt"))  # for average.py
             if step % 20 == 0:
                 spent = time.time() - begin
                 say(f"step {step} sample {samples.next} loss {mean:.4f} {seen / spent:.0f} tokens/s {spent / 60:.1f} min")
