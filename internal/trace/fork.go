@@ -95,7 +95,7 @@ func (f *Fork) check(t *tape) error {
 	}
 	calls := t.calls(f.At)
 	if f.Call < 1 || f.Call > len(calls) {
-		return &ForkError{Turn: f.At, Reason: fmt.Sprintf("it has %d calls, and none is number %d", len(calls), f.Call)}
+		return &ForkError{Turn: f.At, Reason: fmt.Sprintf("it has no call number %d (calls: %d)", f.Call, len(calls))}
 	}
 	return nil
 }
