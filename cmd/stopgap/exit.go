@@ -40,6 +40,7 @@ type ending struct {
 	termination runner.Termination
 	err         error
 	halted      string // the name of the user's own criterion that ended the last turn
+	phases      bool   // of a research, whose formats are its own
 }
 
 func (e *ending) Error() string {

@@ -262,6 +262,9 @@ func endingHint(e *ending) string {
 		if e.halted != "" {
 			return e.halted + " ended the last turn before there was an answer"
 		}
+		if e.phases {
+			return "the model does not follow the formats of research: try a larger one, or formats of your own with --planner, --outliner and --writer"
+		}
 		return "the model does not follow the format: try another one with --format, or a larger model"
 	}
 	return ""

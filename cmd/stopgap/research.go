@@ -286,7 +286,7 @@ func (a *app) followResearch(ctx context.Context, r *research.Research, f resear
 		a.note("ended before its end; the same command goes on from there")
 		return researchError(failed)
 	case ended.Answer == "":
-		return &ending{termination: runner.TermNoAnswer}
+		return &ending{termination: runner.TermNoAnswer, phases: true}
 	}
 	return nil
 }
