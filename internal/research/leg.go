@@ -141,11 +141,6 @@ func (s *state) play(j *trace.Journal, r *runner.Runner, task runner.Task, p par
 	return s.played(j, end, err)
 }
 
-func is[T error](err error) bool {
-	_, ok := errors.AsType[T](err)
-	return ok
-}
-
 // played tells what ended a leg that cannot go on.
 func (s *state) played(j *trace.Journal, end ending, err error) (ending, error) {
 	failed := s.reading.set(nil)
@@ -158,7 +153,7 @@ func (s *state) played(j *trace.Journal, end ending, err error) (ending, error) 
 		return end, failed
 	case fault != nil:
 		return end, &FolderError{s.folder.path, bare(fault)}
-	case err != nil && end.reason == runner.TermTokenLimit && is[*models.OverflowError](err):
+	case err != nil && end.reason == runner.TermTokenLimit && errors.As(err, new(*models.OverflowError)):
 		return end, nil // the server has less room than it said: the next leg is shorter
 	}
 	return end, err

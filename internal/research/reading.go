@@ -184,7 +184,7 @@ func (s *state) ask(of ...string) goal.Ask {
 	r.Limits = runner.Limits{Tokens: s.context, TurnTokens: min(cmp.Or(r.Limits.TurnTokens, 4096), s.share(5)), Resumes: r.Limits.Resumes}
 	return func(ctx context.Context, prompt string, schema json.RawMessage) (string, error) {
 		answer, _, err := r.Ask(ctx, prompt, schema)
-		if is[*runner.LimitError](err) || is[*models.OverflowError](err) {
+		if errors.As(err, new(*runner.LimitError)) || errors.As(err, new(*models.OverflowError)) {
 			return answer, fmt.Errorf("%w: %w", goal.ErrTooLong, err)
 		}
 		if err != nil && ctx.Err() == nil {

@@ -26,7 +26,7 @@ func OpenJournal(path string) (*Journal, error) {
 	if err == nil && info.Size() > 0 && info.Mode().IsRegular() {
 		j.Runs, err = ReadFile(path)
 	}
-	if _, damaged := errors.AsType[*FormatError](err); !damaged {
+	if !errors.As(err, new(*FormatError)) {
 		return j, err
 	}
 	j.Runs = nil
@@ -60,15 +60,6 @@ func (j *Journal) Unfinished() int {
 // Unplayable reports whether an error of a run that is gone on with says that it
 // cannot be: another version wrote its journal, or it is not whole.
 func Unplayable(err error) bool {
-	for _, match := range []func(error) bool{is[*DivergedError], is[*HeaderError], is[*RecordError], is[*ToolError], is[*ContinuesError]} {
-		if match(err) {
-			return true
-		}
-	}
-	return errors.Is(err, ErrCounter)
-}
-
-func is[T error](err error) bool {
-	_, ok := errors.AsType[T](err)
-	return ok
+	return errors.As(err, new(*DivergedError)) || errors.As(err, new(*HeaderError)) || errors.As(err, new(*RecordError)) ||
+		errors.As(err, new(*ToolError)) || errors.As(err, new(*ContinuesError)) || errors.Is(err, ErrCounter)
 }
